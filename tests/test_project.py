@@ -191,6 +191,7 @@ EXPORTED = [
     "SpellingWarning",
     "StatTable",
     "Substitution",
+    "SuppressionWarning",
     "Swapping",
     "SynthesizedRelease",
     "TCloseness",
@@ -288,6 +289,17 @@ def test_version_is_one() -> None:
     assert sfumato.__version__ == PROJECT["project"]["version"]
 
 
+def test_readme_names_the_wheel_that_is_built() -> None:
+    assert f"dist/sfumato-{sfumato.__version__}-py3-none-any.whl" in (ROOT / "README.md").read_text("utf-8")
+
+
+def test_every_python_that_ci_runs_is_classified() -> None:
+    stated = {line.rsplit(" ", 1)[1] for line in PROJECT["project"]["classifiers"] if "Python :: 3." in line}
+    forms = (ROOT / ".github" / "workflows").glob("*.yml")
+    run = {one for form in forms for one in re.findall(r'"(3\.\d+)"', form.read_text("utf-8"))}
+    assert stated == run
+
+
 def test_changelog_has_the_version() -> None:
     assert f"## [{sfumato.__version__}]" in (ROOT / "CHANGELOG.md").read_text("utf-8")
 
@@ -316,6 +328,12 @@ def test_a_misspelt_keyword_is_an_error_to_mypy(tmp_path: Path) -> None:
         "reveal_type(sf.anonymize)\n"
         "sf.anonymize({}, quasi=['age'], k=5)\n"
         "sf.anonymize({}, qasi=['age'])\n"
+        "reveal_type(sf.anonymize({}, quasi=['age'], k=5))\n"
+        "sf.anonymize({}, quasi=['age'], k=5).data\n"
+        "sf.anonymize({}, quasi=['age'], k=5).dta\n"
+        "release = sf.anonymize({}, quasi=['age'], search='anatomy')\n"
+        "assert isinstance(release, sf.ReleaseSet)\n"
+        "release.tables\n"
     )
     command = [sys.executable, "-m", "mypy", str(tmp_path / "user.py")]  # with what the lint has cached
     found = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
@@ -323,6 +341,8 @@ def test_a_misspelt_keyword_is_an_error_to_mypy(tmp_path: Path) -> None:
     assert any(':2: note: Revealed type is "def (data: Any, *, quasi:' in line for line in lines), found.stdout
     assert [line for line in lines if "user.py:3" in line] == []
     assert any("user.py:4: error" in line and "qasi" in line for line in lines)
+    assert any("user.py:5" in line and "Recoded | Any" in line for line in lines), found.stdout
+    assert [line.partition(": error: ")[0][-9:] for line in lines if ": error: " in line] == ["user.py:4", "user.py:7"]
 
 
 def test_import_is_light() -> None:
@@ -426,6 +446,16 @@ def test_ci_runs_make_test_and_nothing_else() -> None:
     assert commands[-1] == "make test"
 
 
+def test_a_long_subject_of_a_commit_is_refused() -> None:
+    text = (ROOT / ".pre-commit-config.yaml").read_text("utf-8")
+    [hook] = [part for part in text.split("- id: ") if part.startswith("commit-subject")]
+    assert "stages: [commit-msg]" in hook
+    [pattern] = re.findall(r"entry: (.+)", hook)
+    refused = re.compile(pattern, re.MULTILINE | re.DOTALL)  # as pygrep does, of the bytes of the file
+    assert refused.search("x" * 73 + "\n\nWhy.\n")
+    assert not refused.search("x" * 72 + "\n\n" + "y" * 100 + "\n")
+
+
 def test_make_lists_its_targets() -> None:
     listed = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     assert set(re.findall(r"make (\w+)", listed)) >= {"setup", "demo", "test", "lint", "bench", "docs", "clean", "help"}
@@ -498,10 +528,13 @@ def test_the_order_of_steps_is_read_in_one_sitting() -> None:
 
 def test_only_its_file_reads_a_manifest() -> None:
     allowed = {"release/manifest.py", "engines/documents.py"}
+    allowed.add("engines/atomic.py")  # below it: which files of a folder are those of a release
+    read = re.compile(r"json\.loads|\bread_document\b")
+    named = re.compile(r"manifest\.json|import .*\bMANIFEST\b")  # and not `release.manifest.NAME`
     found = []
     for path in SOURCE:
         text = path.read_text("utf-8")
-        if path.relative_to(PACKAGE).as_posix() not in allowed and "json.loads" in text and "manifest.json" in text:
+        if path.relative_to(PACKAGE).as_posix() not in allowed and read.search(text) and named.search(text):
             found.append(path.name)
     assert not found
 

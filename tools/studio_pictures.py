@@ -29,7 +29,7 @@ from sfumato.studio.project import Project, create
 from sfumato.studio.tasks import compare as candidates
 from sfumato.studio.tasks import release as releases
 from sfumato.studio.tasks import search as searches
-from sfumato.studio.views.search import asked_of
+from sfumato.studio.views.search import deciding_settings
 
 ROOT = Path(__file__).resolve().parent.parent
 PICTURES = ROOT / "docs" / "studio"
@@ -101,7 +101,7 @@ def prepare(root: Path, rows: int) -> Project:
         found = searches.find(asked, _silent)
         project.add_candidate(found["title"], found)
     policy = project.policy
-    project.keep("search", {"asked": asked_of(policy), "found": found})
+    project.keep("search", {"asked": deciding_settings(policy), "found": found})
     for name, protection in OTHERS.items():
         table = {"path": str(inputs / "register.csv")}
         create(root, name, {"input": table, "roles": tables["roles"], "search": {"seed": 1}, **protection})

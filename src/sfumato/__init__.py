@@ -128,6 +128,7 @@ if TYPE_CHECKING:
     from sfumato.relational.basket_release import BasketRelease as BasketRelease
     from sfumato.release.destination import Folder as Folder
     from sfumato.release.destination import Table as Table
+    from sfumato.release.fragmented import SuppressionWarning as SuppressionWarning
     from sfumato.release.recoded import Recoded as Recoded
     from sfumato.release.release import Release as Release
     from sfumato.release.release_set import ReleaseSet as ReleaseSet
@@ -326,6 +327,7 @@ _HOMES = {
     ),
     "sfumato.engines.files.forms": ("ReadWarning",),
     "sfumato.engines.order": ("RowOrderWarning",),
+    "sfumato.release.fragmented": ("SuppressionWarning",),
     "sfumato.criteria": (
         "KAnonymity",
         "DistinctLDiversity",

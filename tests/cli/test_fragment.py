@@ -63,7 +63,9 @@ def test_encrypted_with_a_key_file(run: Run, people: Path, tmp_path: Path) -> No
         (("--constraint", "name,disease,zip"), "the larger one is redundant"),
         (("--constraint", "nme,disease"), 'did you mean "name"'),
         (("--k", "5"), "no k above 4 is possible here"),
-        (("--k", "some"), "--k"),
+        (("--k", "some"), "error: the command line has 1 fault:\n  - --k: must be a whole number from 2, or two"),
+        (("--k", "2,"), "--k: must be a whole number from 2, or two"),
+        (("--constraint", ","), "the name of a column is empty"),
     ],
 )
 def test_what_makes_no_sense_writes_nothing(
@@ -82,3 +84,11 @@ def test_policies_with_faults(run: Run, people: Path, tmp_path: Path) -> None:
     assert done.code == 2
     for said in ('unknown table "fragment"', "constraints is missing", "path is missing"):
         assert said in done.err, done.err
+
+
+def test_what_suppressed_rows_tell_is_noted(run: Run, people: Path) -> None:
+    people.write_text(ROWS.replace("gout", "flu"), "utf-8")
+    done = run("fragment", people, *SETS, "--k", "3", "--suppression", "10", "-o", "out")
+    assert done.code == 0, done.err
+    assert "are suppressed for too frequent values of" in " ".join(done.err.split())
+    assert "whoever misses a known person knows the value" in " ".join(run("explain", "out").out.split())

@@ -189,7 +189,7 @@ def test_verify(run: Run, parts: Path) -> None:
     assert "allowed: --max-cells 3." in run(*asked, "3").err
     done = run("verify", "in/")
     assert done.code == 2
-    assert "there is no manifest.json in it. Hint: give --quasi and --k" in done.err
+    assert "it has no manifest.json. Hint: give --quasi and --k" in done.err
     done = run("verify", "in/*.parquet", "--quasi", "sexx", "--k", "0")
     assert done.code == 2
     assert '"sex"' in done.err

@@ -115,7 +115,7 @@ def test_every_promise_holds(search: str) -> None:
         assert sf.verify(found.table, **roles, require=require).holds or any(
             c.uses_overall_distribution for c in require
         )
-    assert made or search in ("samarati", "incognito", "ola", "tuple-suppression", "tds")
+    assert made or search in ("samarati", "incognito", "ola", "spalm", "tuple-suppression", "tds")
 
 
 def test_every_promise_of_a_file_holds(tmp_path: Path) -> None:

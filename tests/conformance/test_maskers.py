@@ -1,12 +1,8 @@
-"""Every masker keeps its contract: it repeats with its key, leaves missing values and other columns alone, is made anew
-from its parameters, and what it states of the table is so."""
+"""Every masker through the conformance suite; and the suite finds those that do not keep their contract."""
 
 from __future__ import annotations
 
-import dataclasses
-import json
-import math
-from functools import cache
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,59 +10,29 @@ import numpy as np
 import polars as pl
 import pytest
 
-from sfumato.core.random_stream import RandomStream
-from sfumato.errors import SfumatoError
+import sfumato as sf
+from sfumato.core.masked import Change, Context, Fact, MaskStep
 from sfumato.masking import MASKERS
-from sfumato.masking.run import Masked, masked
 from sfumato.pseudonyms import PSEUDONYMS
-from sfumato.release.facts import FACTS, as_dict, check_private, check_public
-from sfumato.verbs.steps import masker
+from sfumato.testing import check_masker, parametrize_with_checks, registered
+from sfumato.testing.maskers import check_masker_values, hold_to_facts
 
-APART = ["state", "county", "home", "weight"]
-NAMES = sorted(MASKERS)
-REPEATED = [name for name in NAMES if not MASKERS[name].example.private]  # others draw noise that is kept nowhere
+REPEATED = [name for name in sorted(MASKERS) if not MASKERS[name].example.private]
 
 
-@cache
-def table() -> pl.DataFrame:
-    """Households in areas, with ages, incomes and jobs, some of them missing."""
-    chance = np.random.default_rng(8)
-    rows = 600
-    home = np.arange(rows) // 3
-    age = chance.integers(18, 90, rows)
-    income = np.exp(9 + 0.01 * age + 0.5 * chance.standard_normal(rows)).round(2)
-    frame = pl.DataFrame(
-        {
-            "state": [f"state {h % 2}" for h in home],
-            "county": [f"county {h % 8}" for h in home],
-            "home": home,
-            "age": age,
-            "sex": chance.choice(["F", "M"], rows),
-            "job": chance.choice(["baker", "clerk", "nurse", "pilot"], rows),
-            "income": income,
-            "tax": (0.3 * income + 500 * chance.standard_normal(rows)).round(2),
-            "weight": chance.uniform(1, 9, rows).round(1),
-        }
-    )
-    there = pl.Series(chance.uniform(size=rows) > 0.1)
-    return frame.with_columns(pl.when(there).then(name).alias(name) for name in ("job", "tax"))
+@parametrize_with_checks(*(MASKERS[name].example for name in sorted(MASKERS)), kind="maskers")
+def test_maskers(check: Any) -> None:
+    check()
 
 
-def run(step: Any, key: int = 1, weight: str | None = None) -> Masked:
-    return masked(table(), [step], [RandomStream(bytes([key]) * 32)], weight=weight, apart=APART)
+@pytest.mark.parametrize("name", [name for name in REPEATED if name != "massc"])
+def test_all_but_one_work_without_weights(name: str) -> None:
+    hold_to_facts(MASKERS[name].example, None)
 
 
-@pytest.mark.parametrize("name", [*NAMES, *sorted(PSEUDONYMS)])
-def test_parameters_that_make_no_sense_are_refused_and_crash_nothing(name: str) -> None:
-    step: Any = {**MASKERS, **PSEUDONYMS}[name].example
-    for parameter in (field.name for field in dataclasses.fields(step)):
-        kind = type(getattr(step, parameter))
-        for value in (0.3, -1, "", "no", object(), [1, 2], [None], {"a": 1}, True, math.inf, math.nan, 10**400):
-            try:
-                dataclasses.replace(step, **{parameter: value})
-            except SfumatoError:
-                continue
-            assert kind is not bool or value is True, f"{parameter} takes {value!r}"
+@pytest.mark.parametrize("name", sorted(PSEUDONYMS))
+def test_parameters_of_pseudonyms_that_make_no_sense_are_refused(name: str) -> None:
+    check_masker_values(PSEUDONYMS[name].example)
 
 
 def test_each_is_described_on_a_page_of_its_family() -> None:
@@ -78,51 +44,71 @@ def test_each_is_described_on_a_page_of_its_family() -> None:
             and f"sf.{type(steps[n].example).__name__}(" not in text] == []  # fmt: skip
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_it_is_made_anew_from_its_parameters(name: str) -> None:
-    step = MASKERS[name].example
-    assert masker(name, **json.loads(json.dumps(step.parameters()))) == step
-    assert step.sentence()
-    assert step.leaves
-    assert not {*step.published_parameters()} & {*step.secret}  # type: ignore[attr-defined]
-    assert {*step.kinds} <= {"number", "category", "date"}
+@dataclass(frozen=True)
+class Shifted(MaskStep):
+    """Numbers plus one."""
+
+    kinds = ("number",)
+    leaves = "Whoever takes one off has them."
+
+    def sentence(self) -> str:
+        return "numbers become one more"
+
+    def apply(self, columns: pl.DataFrame, context: Context) -> Change:
+        return Change(columns.select(pl.all() + 1))
+
+
+@dataclass(frozen=True)
+class Restless(Shifted):
+    """Numbers plus what nobody can draw again."""
+
+    def apply(self, columns: pl.DataFrame, context: Context) -> Change:
+        return Change(columns.select(pl.all() + np.random.default_rng().uniform()))
+
+
+@dataclass(frozen=True)
+class Boastful(Shifted):
+    """Numbers plus one, of which it says that they are small."""
+
+    def apply(self, columns: pl.DataFrame, context: Context) -> Change:
+        fact = Fact("between", tuple(columns.columns), {"high": 5})
+        return Change(columns.select(pl.all() + 1), facts=(fact,))
+
+
+@dataclass(frozen=True)
+class Filling(Shifted):
+    """Numbers, zero where there were none."""
+
+    def apply(self, columns: pl.DataFrame, context: Context) -> Change:
+        return Change(columns.select(pl.all().fill_null(0)))
+
+
+@dataclass(frozen=True)
+class Mute(Shifted):
+    """Numbers plus one, and no word about it."""
+
+    leaves = ""
+
+
+def test_a_masker_of_ones_own_passes() -> None:
+    with registered(Shifted, Shifted()):
+        check_masker(Shifted())
 
 
 @pytest.mark.parametrize(
-    ("name", "weight"),
-    [(name, by) for name in REPEATED for by in (None, "weight") if by or name != "massc"],
+    ("make", "words"),
+    [
+        (Restless, "the same key gives another table"),
+        (Boastful, "5"),
+        (Filling, "tax: missing elsewhere"),
+        (Mute, "what it leaves open"),
+    ],
 )
-def test_it_repeats_and_does_what_it_states(name: str, weight: str | None) -> None:
-    step, before = MASKERS[name].example, table()
-    found = run(step, weight=weight)
-    assert found.table.equals(run(step, weight=weight).table)
-    assert found.table.columns == before.columns
-    json.dumps([dict(one) for one in found.published])
-    assert not found.table.equals(before)
-    assert found.table.height == len(found.rows) <= before.height
-    assert (np.diff(found.rows) > 0).all()
-    rows = before[found.rows]
-    for column in before.columns:
-        if column not in found.changed:
-            assert found.table[column].equals(rows[column]), column
-        elif step.perturbs:
-            assert found.table[column].is_null().equals(rows[column].is_null()), column
-        else:  # it may suppress
-            assert (found.table[column].is_null() | rows[column].is_not_null()).all(), column
-    for number, fact in found.facts:
-        stated = json.loads(json.dumps(as_dict(fact, number)))
-        checked = (
-            check_private(before, found.table, stated, found.changed)
-            if FACTS[fact.fact].private
-            else check_public(found.table, None, stated)
-        )
-        assert checked.holds, (checked.sentence, checked.note)
+def test_the_suite_finds_what_does_not_keep_its_contract(make: Any, words: str) -> None:
+    with registered(make, make()), pytest.raises(AssertionError, match=words):
+        check_masker(make())
 
 
-@pytest.mark.parametrize("name", [name for name in REPEATED if MASKERS[name].example.perturbs])
-def test_another_key_perturbs_otherwise_or_not_at_all(name: str) -> None:
-    """One that draws nothing gives the same under any key."""
-    step = MASKERS[name].example
-    made = [run(step, key, "weight").table for key in (1, 2, 3)]
-    alike = [made[0].equals(other) for other in made[1:]]
-    assert alike in ([True, True], [False, False])
+def test_what_is_no_masker_is_told_what_it_lacks() -> None:
+    with pytest.raises(AssertionError, match="LM as a masker lacks kinds"):
+        check_masker(sf.LM())

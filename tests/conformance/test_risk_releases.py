@@ -25,7 +25,7 @@ pytestmark = pytest.mark.slow
 
 OF_TABLE = [sf.AverageRisk(0.3), sf.SampleUniqueness(0.1), sf.PopulationUniqueness(0.05, 0.2)]
 OTHERS = {"tuple-suppression", "safepub", "anatomy", "slicing"}  # that do not take k-anonymity, or not alone
-PRUNING = {"samarati", "incognito", "ola"}
+PRUNING = {"samarati", "incognito", "ola", "spalm"}
 asked = st.one_of(
     st.builds(sf.BetaLikeness, st.just("s"), st.sampled_from([0.2, 1, 4, 1e9]), st.sampled_from(["basic", "enhanced"])),
     st.builds(sf.DeltaDisclosure, st.just("s"), st.sampled_from([0.3, 1, 3]), st.sampled_from(["violates", "skipped"])),

@@ -10,9 +10,11 @@ import polars as pl
 import pytest
 
 import sfumato as sf
+from sfumato.core.conditions import typed_value
 from sfumato.core.fingerprint import fingerprint
 from sfumato.core.microdata import encode
 from sfumato.core.printed import coded
+from sfumato.errors import PolicyError
 
 
 @pytest.mark.parametrize(
@@ -35,6 +37,7 @@ def test_whole_numbers_with_a_leading_zero_are_codes(values: list[str | None], k
         (["2020-01-31T10:00", "1999-12-31 09:30:00"], "datetime"),
         (["true", "false"], "boolean"),
         (["true", "inf"], "text"),
+        (["١", "٢"], "text"),
     ],
 )
 def test_the_kind_of_texts(values: list[str | None], kind: str) -> None:
@@ -88,3 +91,10 @@ def test_the_fingerprint_of_texts_held_as_numbers_is_theirs() -> None:
     held = table.with_columns(coded(column) for column in table.iter_columns())
     assert fingerprint(held, b"key") == fingerprint(table, b"key") == fingerprint(table.rechunk(), b"key")
     assert fingerprint(held.head(0), b"key") == fingerprint(table.head(0), b"key") != fingerprint(table, b"key")
+
+
+@pytest.mark.parametrize(("dtype", "text"), [(pl.Int64(), "٣"), (pl.Float64(), "٣.5"), (pl.Int64(), "３")])
+def test_a_filter_takes_the_digits_of_numbers_alone(dtype: pl.DataType, text: str) -> None:
+    assert typed_value("+3", "age", dtype) == 3
+    with pytest.raises(PolicyError, match='"age" is compared with what is not a number'):
+        typed_value(text, "age", dtype)

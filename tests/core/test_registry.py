@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import sfumato as sf
+from sfumato.core.generators import Generator, SyntheticModel
 from sfumato.core.protocols import ClassesView, Criterion, Flags, Loss, LossOfClasses, LossOfLabels, Search
 from sfumato.core.registry import Registry, members
 from sfumato.criteria import Model, parse
@@ -181,13 +182,26 @@ def test_members_of_a_contract() -> None:
         "by_level",
         "private",
         "fragments",
+        "counts_population",
         "needs",
         "traces",
         "__call__",
     ]
     assert {"by_label", "cost", "combine"} <= set(members(LossOfLabels))
     assert set(members(LossOfClasses)) - set(members(Loss)) == {"value", "floor"}
-    assert {"holds", "audit", "monotonicity"} <= set(members(Criterion))
+    assert {"holds", "audit", "monotonicity", "by_people", "of_population", "how"} <= set(members(Criterion))
+    assert {"fits_counts", "fit_counts"} <= set(members(Generator))
+    assert {"spent", "draw"} <= set(members(SyntheticModel))
+
+
+def test_a_class_that_stands_alone_is_told_which_capabilities_it_lacks() -> None:
+    alone = type("Alone", (), {name: None for name in members(Search) if name != "counts_population"})
+    assert sf.SEARCHES.lacking(alone()) == ["counts_population"]
+    own = {name: None for name in members(Criterion) if name not in ("by_people", "of_population")}
+    lone = dataclass(frozen=True)(type("Lone", (), {**own, "__doc__": "Stands alone."}))
+    with pytest.raises(PolicyError) as error:
+        sf.register("lone", lone, example=lone())
+    assert "as a criterion it lacks by_people, of_population" in " ".join(error.value.faults)
 
 
 def package(folder: Path, name: str, points: str, code: str) -> None:

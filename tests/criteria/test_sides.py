@@ -86,7 +86,10 @@ def test_what_is_closed_how():
     closed = {name: variant.example.monotonicity for name, variant in CRITERIA.items()}
     by_size = {"k-anonymity", "distinct-l-diversity", "xy-anonymity", "k-map", "differential-privacy"}
     assert {name for name, how in closed.items() if how == "superset"} == by_size
-    assert {name for name, how in closed.items() if how == "none"} == {"population-uniqueness"}
+    assert {name for name, how in closed.items() if how == "none"} == {
+        "population-uniqueness",
+        "confident-delta-presence",
+    }
     assert DeltaDisclosure("s", 1, "skipped").monotonicity == "none"
 
 

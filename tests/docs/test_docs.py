@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import doctest
 import importlib
 import importlib.util
+import inspect
 import io
 import re
 import shlex
@@ -155,6 +157,22 @@ def test_every_query_has_a_page(name: str) -> None:
     assert sfumato.dp.QUERIES[name].cite.split()[-1] in text
     assert f"({page})" in (ROOT / "docs" / "dp" / "queries" / "index.md").read_text("utf-8")
     assert f"dp/queries/{page}" in (ROOT / "mkdocs.yml").read_text("utf-8")
+
+
+def test_the_page_of_searches_states_the_defaults_of_the_signatures() -> None:
+    """Wherever it names all parameters of a search."""
+    text = (ROOT / "docs" / "searches.md").read_text("utf-8")
+    held = []
+    for name, given in re.findall(r"`([A-Z]\w+)\(([^`]*)\)`", text):
+        call = ast.parse(f"f({given})", mode="eval").body
+        assert isinstance(call, ast.Call)
+        stated = {one.arg: one.value for one in call.keywords}
+        defaults = {one.name: one.default for one in inspect.signature(getattr(sfumato, name)).parameters.values()}
+        if {*stated} == {*defaults}:
+            own = {key: value.left if isinstance(value, ast.BinOp) else value for key, value in stated.items()}
+            assert {str(key): ast.literal_eval(value) for key, value in own.items()} == defaults, name
+            held.append(name)
+    assert {"Refined", "Mondrian", "KMember", "TopDown", "Genetic"} <= {*held}
 
 
 def test_the_glossary_is_sorted() -> None:

@@ -178,7 +178,7 @@ def test_questions_together_have_equal_shares_and_their_answers_in_order():
     )
     assert grouped.value.columns == ["sex", "count", "mean_age", "count_age", "mean_pay", "count_pay"]
     assert grouped.value["mean_pay"].to_list() == pytest.approx([1, 3], abs=0.01)
-    with pytest.raises(PolicyError, match="told of one question"):
+    with pytest.raises(PolicyError, match="a single question only"):
         session.several([Count()], epsilon=1, clipped=True)
 
 
@@ -492,6 +492,7 @@ def test_a_whole_number_of_any_size_is_a_key_of_its_own(number):
         (pl.UInt8, [[1]]), (pl.UInt8, [b"x"]), (pl.UInt8, [object()]), (pl.UInt8, [1, 300]), (pl.UInt8, [1, "x"]),
         (pl.UInt8, [1.5, 2]), (pl.UInt8, ["1.5"]), (pl.UInt8, [True]), (pl.UInt8, b"12"), (pl.UInt8, [float("inf")]),
         (pl.Float64, ["x"]), (pl.Float32, [1e300]), (pl.Float64, ["nan"]), (pl.Decimal(9, 1), [1.25]),
+        (pl.UInt8, ["٣"]), (pl.Float64, ["٣.5"]),
         (pl.String, [[1]]), (pl.String, [b"x"]), (pl.String, [object()]), (pl.String, {"a"}),
     ],
 )  # fmt: skip

@@ -278,7 +278,7 @@ def test_several_aggregates_share_the_cost_and_are_stored_together() -> None:
     again = session.ask(same, 0.4)
     assert (again.again, again.value, again.interval) == (True, answer.value, answer.interval)
     assert json.loads(json.dumps(answer.plain()))["value"] == answer.value
-    with pytest.raises(PolicyError, match="of one question"):
+    with pytest.raises(PolicyError, match="a single question only"):
         session.ask(same, 0.1, clipped=True)
     with pytest.raises(SqlRefused, match=r'no column "agee".*did you mean'):
         session.sql("SELECT avg(agee) FROM t", epsilon=0.1)

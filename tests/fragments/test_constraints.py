@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections import Counter
+import warnings
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from pathlib import Path
@@ -76,7 +77,7 @@ def test_columns_that_must_not_be_seen_together_are_not() -> None:
     found = sf.fragment(pl.DataFrame(PEOPLE), **ASKED)
     assert [part.frame.columns for part in found.parts] == [["name", "birth"], ["zip", "disease"]]
     assert found.verification.outcome == "holds"
-    assert not found.links
+    assert [(link.kind, link.columns) for link in found.links] == [("same people", ())]  # nothing joins them
     for frame in found.tables.values():
         assert frame.equals(in_order(frame))
 
@@ -236,6 +237,7 @@ def test_encrypted_columns_are_turned_back_with_the_key(tmp_path: Path) -> None:
         ([["name", "nme"]], 'has no "nme"; did you mean "name"'),
         ([["name", "zip", "name"]], "stands in it twice"),
         ([[]], "no list of columns"),
+        ([["", ""]], "1 fault:\n  - constraints.0: the name of a column is empty$"),
         ([], "must list sets"),
         ("name", "must list sets"),
         ([[name] for name in PEOPLE], "none can be seen"),
@@ -293,3 +295,71 @@ def test_groups_of_many_rows() -> None:
     assert len(np.unique(pairs, axis=1).T) == 5003
     assert np.bincount(found.first).min() == 3
     assert np.bincount(found.second).min() == 4
+
+
+@pytest.mark.parametrize("sizes", [(2, 2), (3, 3)])
+def test_larger_groups_do_not_tell_who_has_a_rare_value(sizes: tuple[int, int]) -> None:
+    """Whoever guesses that a name in a group larger than asked has the rare value of such a group is seldom right."""
+    k, right, told = sizes[0] * sizes[1], 0, 0
+    theirs = np.array([*np.arange(8 * k) % (4 * k), 4 * k])
+    for seed in range(150):
+        rng = np.random.default_rng(seed)
+        dealt = rng.permutation(theirs)
+        found = loose_groups(np.arange(len(dealt))[:, None], dealt[:, None], sizes, rng)
+        first, second = (np.bincount(side)[side] for side in (found.first, found.second))
+        rare = int(np.flatnonzero(dealt == 4 * k)[0])
+        if second[rare] > sizes[1]:
+            near = {*found.first[found.second == found.second[rare]]}
+            larger = [i for i in range(len(dealt)) if first[i] > sizes[0] and found.first[i] in near]
+            told += 1
+            right += bool(larger) and larger[int(rng.integers(len(larger)))] == rare
+    assert right <= told / k + 3 * (told / k) ** 0.5
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [
+        ([0, 1, 2, 3, 4], [0, 0, 1, 2, 3]),
+        ([0, 0, 1, 1, 2], [0, 0, 1, 2, 2]),
+        ([0, 0, 1, 1, 2, 3], [0, 0, 0, 1, 1, 2]),
+    ],
+)
+def test_all_worlds_weighed_by_the_draw(ours: list[int], theirs: list[int]) -> None:
+    """Of every table that fits the groups, as often as it is drawn into them: who knows the program learns no more."""
+    weights: dict[Any, Counter[tuple[int, ...]]] = defaultdict(Counter)
+    worlds = sorted({*itertools.permutations(theirs)})
+    for seed, world in enumerate(worlds * (5000 // len(worlds))):
+        found = loose_groups(np.array(ours)[:, None], np.array(world)[:, None], (1, 2), np.random.default_rng(seed))
+        if found.unplaced:
+            continue  # refused
+        values = {b: sorted(world[i] for i in np.flatnonzero(found.second == b)) for b in {*found.second.tolist()}}
+        shown = ((own, tuple(values[b])) for own, b in zip(ours, found.second.tolist(), strict=True))
+        weights[tuple(sorted(shown))][world] += 1
+    for drawn in weights.values():
+        total = drawn.total()
+        for name in {*ours}:
+            own = [i for i, one in enumerate(ours) if one == name]
+            values = Counter(world[i] for world, n in drawn.items() for i in own for _ in range(n))
+            assert max(values.values()) / total / len(own) <= 0.5 + 2.5 * total**-0.5
+
+
+def test_rows_that_make_no_blocks_are_drawn_without_looking_at_them() -> None:
+    gone: Counter[int] = Counter()
+    for seed in range(400):
+        rows = np.arange(7)[:, None]
+        found = loose_groups(rows, rows, (2, 2), np.random.default_rng(seed))
+        assert found.unplaced == 1
+        gone.update(np.flatnonzero(found.first < 0).tolist())
+    assert min(gone[i] for i in range(7)) > 30
+
+
+def test_what_suppressed_rows_tell_is_said() -> None:
+    table = {"a": [f"{i}" for i in range(9)], "b": ["x"] * 5 + ["y", "z", "u", "v"]}
+    asked: Any = {"constraints": [["a", "b"]], "suppression": 1, "seed": 1}
+    with pytest.warns(sf.SuppressionWarning, match='1 row of 9 is suppressed for too frequent values of "a" and "b"'):
+        sf.fragment(table, **asked, k=2)
+    with warnings.catch_warnings():  # drawn without looking at it
+        warnings.simplefilter("error")
+        found = sf.fragment({name: values[:5] for name, values in PEOPLE.items()}, **{**ASKED, "k": [2, 2]},
+                            suppression=1)  # fmt: skip
+    assert found.manifest["method"]["suppressed"] == 1

@@ -530,3 +530,13 @@ def test_releasing_in_the_shell(file: Path, capsys: pytest.CaptureFixture[str]) 
     assert main(["views", "release", str(file), "-o", str(out), "--overwrite", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["measured"] == 4
     assert main(["views", "release", str(file)]) == 2
+
+
+@pytest.mark.parametrize("given", ["3", '"a"', "true", "[1]", "{ name = 1 }"])
+@pytest.mark.parametrize("key", ["view", "dependency"])
+def test_views_of_another_type_are_a_fault(tmp_path: Path, key: str, given: str) -> None:
+    path = tmp_path / "views.toml"
+    other = "" if key == "view" else 'view = [{ name = "a", columns = ["b"] }]\n'
+    path.write_text(f'table = "a.csv"\nassociation = ["a", "b"]\nk = 2\n{other}{key} = {given}\n', "utf-8")
+    with pytest.raises(PolicyError, match=key):
+        read_views(path)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import sfumato as sf
 from sfumato.errors import SfumatoError
 from sfumato.release.facts import check_public
-from tests.conformance.test_maskers import table as households
+from sfumato.testing.maskers import people as households
 from tests.fuzz import examples
 
 TABLE = households()

@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import sfumato as sf
 from sfumato.criteria.sets import KAnonymousPatterns
+from sfumato.criteria.sets.supports import bounded_patterns as audited
 from sfumato.criteria.sets.supports import patterns
 from sfumato.errors import PolicyError
 from sfumato.mining.additive import Additive
@@ -219,7 +221,7 @@ def test_what_bounds_tell_is_counted() -> None:
     Whatever is counted is certain; worlds may tell more, where several such itemsets bound each other.
     """
     kinds, told = list(parts("abc")), 0
-    for seed in range(40 * FUZZ):
+    for seed in range(150 * FUZZ):
         rng = np.random.default_rng(seed)
         baskets = random_baskets(rng, 3, 7)
         k, least = 2 + seed % 2, 3
@@ -242,3 +244,34 @@ def test_what_bounds_tell_is_counted() -> None:
         assert found <= sum(some <= {*range(1, k)} for some in people)
         told += found
     assert told
+
+
+def test_verify_notes_what_bounds_tell() -> None:
+    """Of five baskets three have a and three b: one has both, for the itemset of both would be published else."""
+    baskets = [frozenset(one) for one in ("a", "a", "ab", "b", "b")]
+    release = sf.mine({"item": [[*one] for one in baskets]}, item="item", k=2, support=2)
+    assert {*named_of(release)} == {frozenset(), frozenset("a"), frozenset("b")}
+    [promise] = release.verification.promises
+    assert (promise.holds, promise.parameters["support"]) == (True, 2)
+    assert promise.note == "1 pattern beyond the published itemsets can be bounded to fewer than 2 people"
+    assert "of which all combinations are published" in promise.sentence
+    with pytest.raises(PolicyError, match="rarer, or longer"):
+        KAnonymousPatterns(2, support=4).audit(published(named_of(release)))
+    told = 0
+    for seed in range(60 * FUZZ):
+        rng = np.random.default_rng(seed)
+        longest = (None, 2)[seed % 2]
+        data = transactions(random_baskets(rng, 5, 25), "abcde")
+        itemsets = frequent_itemsets(data, 4, longest)
+        k = 2 + seed % 3
+        own = bounded_patterns(itemsets, data.attribute, 4, longest, k)
+        supports = {tuple(sorted(one)): n for one, n in named(itemsets, "abcde").items()}
+        assert audited(supports, 4, longest, k, columns=False) == own
+        told += own or 0
+    assert told
+
+
+def named_of(release: sf.MinedRelease) -> dict[Basket, int]:
+    """The supports of a release."""
+    rows = release.tables["itemsets"].iter_rows()
+    return {frozenset(item for item in row[:-1] if item is not None): row[-1] for row in rows}

@@ -220,3 +220,20 @@ def test_in_the_shell(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     policy.write_text('[input]\npath = "sales.csv"\n[mine]\nsuport = 4\n', "utf-8")
     assert main(["mine", str(policy)]) == 2
     assert "k is missing" in capsys.readouterr().err
+
+
+def test_numbers_of_a_file_are_numbers(tmp_path: Path) -> None:
+    """A file has texts alone: a tree of it must part ages by their order, as of the frame."""
+    rng = np.random.default_rng(1)
+    ages = rng.integers(18, 80, 200)
+    table = pl.DataFrame({"age": ages, "sex": rng.choice(["F", "M"], 200), "zip": rng.integers(10000, 10009, 200),
+                          "ill": np.where(ages > 50, "flu", "cold")})  # fmt: skip
+    table.write_csv(tmp_path / "ill.csv")
+    for more in ([], ["--miner", "pooled-naive-bayes"]):
+        own = [str(tmp_path / "ill.csv"), "--features", "age,sex", "--target", "ill", "--k", "5", *more]
+        assert main(["mine", *own, "-o", str(tmp_path / "out"), "--overwrite"]) == 0
+        miner = more[-1] if more else None
+        plain = sf.mine(table, features=["age", "sex"], target="ill", k=5, miner=miner)
+        name = "counts" if more else "rules"
+        assert pl.read_csv(tmp_path / "out" / f"{name}.csv").to_dicts() == plain.tables[name].to_dicts()
+    assert "age <= 50" in sf.mine(str(tmp_path / "ill.csv"), target="ill", k=5).tables["rules"]["if 1"].to_list()

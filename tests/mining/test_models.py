@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from itertools import combinations
+from itertools import chain, combinations, combinations_with_replacement
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ import pytest
 import sfumato as sf
 from sfumato.cli import main
 from sfumato.errors import ColumnError, Infeasible, PolicyError
+from sfumato.mining.values import MiningProblem
 from tests.fuzz import FUZZ
 from tests.mining.test_mine import rewritten
 
@@ -215,3 +216,33 @@ def test_in_the_shell(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     ]
     assert main([*again, "-o", out, "--overwrite"]) == 0
     assert main(["verify", out]) == 0
+
+
+@pytest.mark.parametrize("miner", [sf.KAnonymousTree("ill"), sf.KAnonymousTree("ill", counts=False),
+                                   sf.PooledNaiveBayes("ill")])  # fmt: skip
+def test_all_worlds_of_a_model_keep_k(miner: Any) -> None:
+    """Every table of six people with two columns and a class: of all that give the same model none has a rule, or a
+    count, of fewer than k of them."""
+    kinds = [{"sex": sex, "town": town, "ill": ill} for sex in "FM" for town in "xy" for ill in ("cold", "flu")]
+    worlds: dict[str, list[tuple[dict[str, str], ...]]] = {}
+    for world in combinations_with_replacement(kinds, 6):
+        try:
+            made = miner(MiningProblem(2, table=pl.DataFrame(world)))
+        except Infeasible:
+            continue
+        worlds.setdefault(json.dumps({name: frame.rows() for name, frame in made.frames.items()}), []).append(world)
+    assert max(map(len, worlds.values())) > 1
+    for shown, fitting in worlds.items():
+        told = json.loads(shown)
+        for world in fitting:
+            for row in told.get("rules", ()):
+                own = [one for one in world if all(meets(one, condition) for condition in row[1:-1] if condition)]
+                assert len(own) >= 2
+            if "classes" not in told:
+                continue
+            for column in {row[0] for row in told["counts"]}:
+                named = [row[1] for row in told["counts"] if row[0] == column]
+                for ill in ("cold", "flu"):
+                    for some in chain.from_iterable(combinations({*named} - {"(other)"}, n) for n in (1, 2)):
+                        people = sum(one["ill"] == ill and one[column] in some for one in world)
+                        assert people == 0 or people >= 2

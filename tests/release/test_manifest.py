@@ -7,11 +7,12 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 import sfumato as sf
 from sfumato.errors import ReadError
-from sfumato.release.manifest import FORMAT, READ, is_release, load_manifest, read_manifest
+from sfumato.release.manifest import FORMAT, READ, STREAM, is_release, load_manifest, read_manifest
 
 KEPT = Path(__file__).parent / "manifests"
 FOLDERS = sorted(folder for folder in KEPT.glob("format_*/*") if folder.is_dir())
@@ -33,7 +34,8 @@ def keys(document: Any, name: str = "") -> set[str]:
 
 
 def test_every_format_is_kept() -> None:
-    assert {f"format_{number}" for number in READ} == {folder.name for folder in KEPT.iterdir()}
+    kept = {f"format_{number}" for number in READ} | {f"stream_{number + 1}" for number in range(STREAM)}
+    assert kept == {folder.name for folder in KEPT.iterdir()}
     assert FORMAT in READ
 
 
@@ -47,6 +49,44 @@ def test_a_kept_release_still_holds(folder: Path) -> None:
         found = sf.verify(folder)
     assert found.holds
     assert len(found.promises) > 1
+
+
+@pytest.mark.parametrize("folder", sorted(KEPT.glob("stream_*/*")), ids=lambda folder: folder.name)
+def test_a_kept_stream_still_holds(folder: Path) -> None:
+    found = sf.verify(folder)
+    assert found.holds
+    assert len(found.promises) == 4  # files, rows and values per class, different people
+    with pytest.raises(ReadError, match="no manifest of a release"):
+        read_manifest(folder)
+
+
+def test_a_stream_of_another_number_is_refused(tmp_path: Path) -> None:
+    shutil.copytree(KEPT / "stream_1" / "castle", tmp_path / "out")
+    document = load_manifest(tmp_path / "out")
+    (tmp_path / "out" / "manifest.json").write_text(json.dumps(document | {"stream": STREAM + 1}), "utf-8")
+    with pytest.raises(ReadError, match="no manifest of a stream"):
+        sf.verify(tmp_path / "out")
+
+
+def test_the_manifest_of_a_stream_does_not_lose_fields(tmp_path: Path) -> None:
+    kept = KEPT / f"stream_{STREAM}" / "castle"
+    stream(tmp_path / "out", tmp_path / "in")
+    assert keys(load_manifest(kept)) == keys(load_manifest(tmp_path / "out"))
+
+
+def stream(to: Path, arriving: Path) -> None:
+    """A small stream of files, released into a folder."""
+    arriving.mkdir()
+    for j in range(3):
+        ages = [20 + (7 * i + 3 * j) % 50 for i in range(40)]
+        columns = {"age": ages, "ward": [f"w{a % 4}" for a in ages], "ill": list("abcd") * 10}
+        pl.DataFrame({**columns, "patient": range(40 * j, 40 * j + 40)}).write_parquet(arriving / f"{j}.parquet")
+    require = [sf.KAnonymity(4), sf.DistinctLDiversity("ill", 2)]
+    asked: dict[str, Any] = {"quasi": ["age", "ward"], "sensitive": "ill", "domains": {"age": (0, 100)}}
+    how: dict[str, Any] = {"delay": 30, "seed": 1, "once": True, "finish": True}
+    how |= {"to": to, "state": arriving.with_suffix(".state"), "person": "patient"}
+    for _ in sf.stream(arriving, require=require, **asked, **how):
+        pass
 
 
 def test_a_format_does_not_lose_fields(tmp_path: Path) -> None:

@@ -482,7 +482,7 @@ def test_texts_that_are_not_signed(house: Path, plain: Path, given: dict[str, An
 
 
 def test_folders_that_are_no_release(house: Path, tmp_path: Path) -> None:
-    with pytest.raises(ReadError, match="no release"):
+    with pytest.raises(ReadError, match="not a release"):
         sf.sign(tmp_path, key=house / "mallory.pem", name="M")
 
 

@@ -164,7 +164,7 @@ def _no_state(place):
         (_flipped_state, "changed or cut short"),
         (_no_state, "is no state of releases"),
         (lambda place: (place / "s.bin").unlink(), "there is no state"),
-        (lambda place: shutil.rmtree(place / "a"), "is no release"),
+        (lambda place: shutil.rmtree(place / "a"), "is not a release"),
         (lambda place: os.environ.__setitem__("SFUMATO_KEY", "another"), "another key"),
     ],
 )

@@ -45,7 +45,7 @@ PARTS = {  # of sentences that are put together elsewhere
     "several files are",
     f"{HOLE} never read into memory; leave it out",
     f"an out-of-core original cannot be compared with{HOLE}",
-    f"there is no PDF of a release that is not in memory{HOLE}",
+    f"there is no PDF of an out-of-core release{HOLE}",
     "some cells are",
     f"{HOLE} does",
     "--suggest names one and its cost, ",

@@ -131,7 +131,7 @@ def test_counts_of_too_many_values_are_refused_with_what_to_do(tmp_path: Path, r
     ("asked", "says"),
     [
         ({"sample": 49}, "sample"),
-        ({"generator": sf.SequentialTrees(columns=["age"])}, "not in memory"),
+        ({"generator": sf.SequentialTrees(columns=["age"])}, "are out-of-core"),
         ({"to": None}, "has to be named"),
         ({"order": "backwards"}, "order"),
         ({"rows": 0}, "rows"),

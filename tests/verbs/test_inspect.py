@@ -46,6 +46,14 @@ def test_it_shows_every_column_and_no_value() -> None:
     assert repr(wide).count("\n") >= 30
 
 
+def test_a_share_is_never_rounded_to_all_and_stays_with_its_owner() -> None:
+    numbers = pl.DataFrame({"x": [0.5 + max(i, 1) for i in range(20_001)], "y": [i % 7 for i in range(20_001)]})
+    found = sf.inspect(numbers)
+    assert found.columns[0].why.startswith("over 99.99% of the rows have a value of their own")
+    assert found.reasons["x"].startswith("many rows have a value of their own")
+    assert not any(character.isdigit() for why in found.reasons.values() for character in why)
+
+
 def test_what_is_suggested_is_asked_for() -> None:
     asked = sf.inspect(TABLE).suggest()
     assert asked == ROLES | {"hierarchies": asked["hierarchies"]}
@@ -67,3 +75,10 @@ def test_people_of_several_rows_are_told_by_what_names_them() -> None:
     with pytest.warns(RepeatedPersonWarning, match="patient_id") as told:
         sf.anonymize(visits, identifying=["patient_id", "amount"], quasi=["age"], k=5)
     assert "amount" not in str(told[0].message)
+
+
+def test_a_warning_of_repeats_names_a_few_columns():
+    numbers = {f"id{i}": [f"P{row // (i + 2)}" for row in range(300)] for i in range(9)}
+    with pytest.warns(RepeatedPersonWarning, match='"id2" .* and 6 more') as told:
+        sf.anonymize(numbers | {"age": [9] * 300}, identifying=list(numbers), quasi=["age"], k=5)
+    assert '"id3"' not in str(told[0].message)

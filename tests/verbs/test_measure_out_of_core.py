@@ -107,7 +107,7 @@ def test_what_needs_rows_is_refused_by_name(store: FileTable, asked: dict[str, A
     with pytest.raises(PolicyError, match=says) as error:
         sf.risk(store, quasi=["age"], **asked)
     assert "out-of-core table" in str(error.value)
-    assert "store.sample" in str(error.value)
+    assert "table.sample" in str(error.value)
 
 
 def test_an_original_that_is_not_in_memory_is_refused(store: FileTable) -> None:

@@ -1,4 +1,4 @@
-"""Utility of a release that is not in memory: the figures of the same tables in memory, their rows not matched."""
+"""Utility of an out-of-core release: the figures of the same tables in memory, their rows not matched."""
 
 from __future__ import annotations
 

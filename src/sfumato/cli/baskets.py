@@ -45,7 +45,7 @@ def baskets(
         str | None, option("--search", "apriori (default), optimal-cut or mole-suppression.", SEARCH, "NAME")
     ] = None,
     output: Annotated[Path | None, options.output("The folder of the release, which is made.", "FOLDER")] = None,
-    format: Annotated[str | None, option("--format", "csv (default), tsv, parquet or xlsx.", WRITING, "NAME")] = None,
+    format: Annotated[str | None, options.FORMAT] = None,
     overwrite: Annotated[bool, option("--overwrite", "Replace an earlier release.", WRITING)] = False,
     reading: options.ReadingOptions,
     as_json: options.Json = False,

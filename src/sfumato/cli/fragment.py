@@ -38,7 +38,7 @@ def fragment(
     rest: Annotated[str | None, option("--rest", "Other columns: refuse (default) or release.", ROLES, "WHAT")] = None,
     seed: Annotated[int | None, option("--seed", "Of the random numbers.", PROMISES, "N")] = None,
     output: Annotated[Path | None, options.output("The folder of the release, which is made.", "FOLDER")] = None,
-    format: Annotated[str | None, option("--format", "csv (default), tsv, parquet or xlsx.", WRITING, "NAME")] = None,
+    format: Annotated[str | None, options.FORMAT] = None,
     overwrite: Annotated[bool, option("--overwrite", "Replace an earlier release.", WRITING)] = False,
     reading: options.ReadingOptions,
     as_json: options.Json = False,

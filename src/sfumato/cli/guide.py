@@ -32,7 +32,7 @@ class Guide:
     flags: tuple[tuple[str, str], ...]
     reasons: Mapping[str, str]  # of roles that names do not say, for the report
     every: tuple[str, ...]  # column of the table
-    stored: bool  # whether the table is not in memory
+    stored: bool  # whether the table is out-of-core
     named: inputs.NamedSource
     notes: tuple[str, ...]
 

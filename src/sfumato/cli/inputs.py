@@ -87,7 +87,7 @@ def named(
 
 @dataclass(frozen=True)
 class Opened:
-    """A table, its columns, or why there is none; whether it is not in memory, and in what format it comes."""
+    """A table, its columns, or why there is none; whether it is out-of-core, and in what format it comes."""
 
     data: Any
     columns: list[str] | None
@@ -149,12 +149,12 @@ def checked(draft: Draft, command: str | None = None, made_by: str = "recoding")
 
 def _is_private(policy: PolicyFile, made_by: str) -> bool:
     """Whether what is made so is differentially private: a model, a step or a criterion of it is."""
-    from sfumato.core.protocols import BY_CONSTRUCTION, PROVEN
+    from sfumato.core.protocols import BY_CONSTRUCTION
     from sfumato.release.manifest import SYNTHESIS
 
     if made_by == SYNTHESIS:
         return bool(getattr(policy.drawing.get("generator"), "private", False))
-    by_construction = any(getattr(one, "how", PROVEN) == BY_CONSTRUCTION for one in policy.require)
+    by_construction = any(one.how == BY_CONSTRUCTION for one in policy.require)
     return by_construction or any(step.private for _, step in policy.mask)
 
 
@@ -404,7 +404,7 @@ def verify(
 
     if is_flat(folder):
         hint = "give --quasi and --k, or --require, to verify the files in it as one table"
-        raise ReadError(f"{folder} is no release: there is no manifest.json in it", hint=hint)
+        raise ReadError(f"{folder} is not a release: it has no manifest.json", hint=hint)
     if holds_stream(folder):
         return signed(verify_stream(folder), folder, signer), reach_from({}, None)
     rows, most = rows_of(folder, reading), EVERY if max_cells is None else max_cells

@@ -46,10 +46,10 @@ def mine(
         list[str] | None, option("--hide", 'Rule not to publish, as "bread -> milk"; repeatable.', SEARCH, "RULE")
     ] = None,
     compare: Annotated[
-        bool, option("--compare", "Also anonymise first and mine then, and print both.", SEARCH)
+        bool, option("--compare", "Also anonymise first and mine then, and print how right both ways are.", SEARCH)
     ] = False,
     output: Annotated[Path | None, options.output("The folder of the release, which is made.", "FOLDER")] = None,
-    format: Annotated[str | None, option("--format", "csv (default), tsv, parquet or xlsx.", WRITING, "NAME")] = None,
+    format: Annotated[str | None, options.FORMAT] = None,
     overwrite: Annotated[bool, option("--overwrite", "Replace an earlier release.", WRITING)] = False,
     reading: options.ReadingOptions,
     as_json: options.Json = False,
@@ -58,7 +58,8 @@ def mine(
     people.
 
     Frequent itemsets and rules of baskets (--basket and --item) or of the values of a table; with --target a decision
-    tree, or naive Bayes. In a policy file the same stands in [mine].
+    tree, or naive Bayes. What is right of it is printed; --compare also does it the other way, which takes longer, and
+    prints both. In a policy file the same stands in [mine].
     """
     import sfumato as sf
     from sfumato.engines.atomic import check_target

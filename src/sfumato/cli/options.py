@@ -42,6 +42,16 @@ def output(help: str, shape: str) -> typer.models.OptionInfo:
     return option("-o", help, WRITING, shape, "--output")
 
 
+def person(panel: str) -> typer.models.OptionInfo:
+    """The option --person, where it does not make criteria count people."""
+    return option("--person", "Column that says whose each row is.", panel, "A")
+
+
+def i_know(panel: str) -> typer.models.OptionInfo:
+    """The option --i-know."""
+    return option("--i-know", "Take an epsilon above 20, which protects nobody.", panel)
+
+
 Texts = list[str] | None
 Files = Annotated[Texts, typer.Argument(help="A policy file (.toml), or data.", metavar="FILE")]
 Targets = Annotated[Texts, typer.Argument(help="The folder of a release, or data.", metavar="TARGET")]
@@ -59,6 +69,9 @@ DatasetBudget = Annotated[str | None, option("--budget", "Epsilon of the dataset
 BudgetDelta = Annotated[str | None, option("--budget-delta", "Its delta in all: 0 (default).", BUDGET, "N")]
 Dataset = Annotated[str | None, option("--dataset", "Whose ledger it is: table (default).", BUDGET, "NAME")]
 Seed = Annotated[int | None, option("--seed", "Of anything random.", SEARCH, "N")]
+PUBLIC = "What is public"
+FORMAT = option("--format", "csv (default), tsv, parquet or xlsx.", WRITING, "NAME")
+LEDGER = option("--ledger", "File, or address in PostgreSQL, that keeps what was spent.", BUDGET, "FILE")
 QUASI = option("--quasi", "Quasi-identifying columns; again for another set of them.", ROLES, "A,B")
 HIERARCHY = option("--hierarchy", "As age=intervals:5,10 or job=job.csv; may be repeated.", ROLES, "A=KIND")
 RowKey = Annotated[Texts, option("--row-key", "Columns that together tell rows apart.", ROLES, "A,B")]
@@ -416,7 +429,7 @@ def models(
     for text in require:
         try:
             criterion = parse(text if population is None else counting(text, population))
-            own = getattr(criterion, "of_population", None)
+            own = criterion.of_population
             beside = {} if own is None else {"population": str(Path(own.data).absolute())}
             found.append({"model": criterion.model, **criterion.parameters(), **beside})
         except PolicyError as error:

@@ -27,7 +27,7 @@ PHRASES: dict[str, str] = {
     r"\bmax_cells=([\d,]+)": r"--max-cells \1",
     r"\ballow more max_cells\b": "give more --max-cells",
     r"\brequire=\[sf\.KAnonymity\(10\)\]": "--k 10",
-    r"measure a sample, as in store\.sample\(100_000\), or read the table into memory, as in sf\.read\(path\)": (
+    r"measure a sample, as in table\.sample\(100_000\), or read the table into memory, as in sf\.read\(path\)": (
         "measure one file of it, or a sample that fits into memory"
     ),
     r"\bpass an open ADBC connection": "export the table to a file: other databases are reached from Python alone",

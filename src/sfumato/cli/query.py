@@ -11,11 +11,10 @@ import typer
 
 from sfumato.cli import inputs, options, serving
 from sfumato.cli.console import Progress, notes, say, say_json, say_table
-from sfumato.cli.options import BUDGET, option
+from sfumato.cli.options import BUDGET, PUBLIC, option
 from sfumato.core.wording import count, number
 
 ASKING = "Question"
-PUBLIC = "What is public"
 SERVICE = "Service"
 NAME = "table"
 
@@ -52,7 +51,7 @@ def query(
     keys: Annotated[
         options.Texts, option("--keys", "As sex=F,M: all values that may be; may be repeated.", PUBLIC, "A=B,C")
     ] = None,
-    person: Annotated[str | None, option("--person", "Column that says whose row it is.", PUBLIC, "A")] = None,
+    person: Annotated[str | None, options.person(PUBLIC)] = None,
     rows_per_person: Annotated[
         int, option("--rows-per-person", "Rows of a person that count, at most: 1 (default).", PUBLIC, "N")
     ] = 1,
@@ -70,11 +69,9 @@ def query(
     accounting: Annotated[
         str, option("--accounting", "plain (default), or zcdp: how costs add up.", BUDGET, "KIND")
     ] = "plain",
-    ledger: Annotated[
-        str | None, option("--ledger", "File, or address in PostgreSQL, that keeps what was spent.", BUDGET, "FILE")
-    ] = None,
+    ledger: Annotated[str | None, options.LEDGER] = None,
     analyst: Annotated[str, option("--analyst", "Who asks: owner (default).", BUDGET, "NAME")] = "owner",
-    i_know: Annotated[bool, option("--i-know", "Take a budget above 20, which protects nobody.", BUDGET)] = False,
+    i_know: Annotated[bool, options.i_know(BUDGET)] = False,
     dataset: Annotated[str, option("--dataset", "Whose ledger it is: table (default).", BUDGET, "NAME")] = NAME,
     service: Annotated[str | None, option("--service", "Ask a service, not a file.", SERVICE, "URL")] = None,
     key_file: Annotated[

@@ -34,7 +34,7 @@ def republish(
         Path | None, option("--key", "A file whose bytes are the key; yours if not given.", STATE, "FILE")
     ] = None,
     m: Annotated[int | None, option("--m", "Different values of a group; as before, else 3.", PROMISES, "N")] = None,
-    person: Annotated[str | None, option("--person", "Column that says who is who.", ROLES, "A")] = None,
+    person: Annotated[str | None, options.person(ROLES)] = None,
     columns: options.ColumnOptions,
     changed: Annotated[
         str | None, option("--changed", "Of people with a new value: keep (default) the old one, leave.", ROLES, "NAME")
@@ -44,7 +44,7 @@ def republish(
     ] = None,
     seed: options.Seed = None,
     output: Annotated[Path | None, options.output("Folder of the release.", "FOLDER")] = None,
-    format: Annotated[str | None, option("--format", "csv (default), parquet, tsv, xlsx.", WRITING, "NAME")] = None,
+    format: Annotated[str | None, options.FORMAT] = None,
     overwrite: Annotated[bool, option("--overwrite", "Replace an earlier release.", WRITING)] = False,
     reading: options.MemoryReadingOptions,
     as_json: options.Json = False,

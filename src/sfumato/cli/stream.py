@@ -26,7 +26,7 @@ def stream(
     unprotected: Annotated[
         options.Texts, option("--unprotected", "Sensitive columns that nothing protects, on purpose.", ROLES, "A,B")
     ] = None,
-    person: Annotated[str | None, option("--person", "Column that says whose a row is; dropped.", ROLES, "A")] = None,
+    person: Annotated[str | None, options.person(ROLES)] = None,
     promises: options.PromiseOptions,
     delay: Annotated[
         int | None, option("--delay", "Rows that a row waits for at most, itself included: 10000.", PROMISES, "N")

@@ -6,8 +6,7 @@ from typing import Annotated, Any
 
 from sfumato.cli import changed, inputs, options
 from sfumato.cli.console import say
-from sfumato.cli.options import BUDGET, SEARCH, option
-from sfumato.cli.query import PUBLIC
+from sfumato.cli.options import BUDGET, PUBLIC, SEARCH, option
 from sfumato.core.wording import number, scalar
 
 
@@ -40,7 +39,7 @@ def synth(
     budget: options.DatasetBudget = None,
     budget_delta: options.BudgetDelta = None,
     dataset: options.Dataset = None,
-    i_know: Annotated[bool, option("--i-know", "Take an epsilon above 20, which protects nobody.", BUDGET)] = False,
+    i_know: Annotated[bool, options.i_know(BUDGET)] = False,
     roles: options.DecidedOptions,
     promises: options.PromiseOptions,
     seed: options.Seed = None,

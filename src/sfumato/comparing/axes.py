@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.comparing.points import Asked, Case, asked, one_column, parameters
+from sfumato.comparing.points import Case, MeasureRequest, one_column, parameters, parse_measure
 from sfumato.core.parameters import one_of
 from sfumato.errors import PolicyError
 from sfumato.losses import LOSSES, loss_name
@@ -66,7 +66,7 @@ def risk_axis(spec: Any, sensitive: tuple[str, ...], weight: str | None) -> MapA
     """The axis of a measure or attack in its shell form, such as "highest" or "skewness threshold=0.3"."""
     if not isinstance(spec, str) or not spec.strip():
         raise PolicyError("risk must name a measure or an attack", got=type(spec).__name__, allowed=", ".join(RISKS))
-    given = asked(spec, "risk")
+    given = parse_measure(spec, "risk")
     one_of(given.name, "measure of risk", RISKS)
     if given.name in FIGURES:
         return _figure(given)
@@ -81,7 +81,7 @@ def risk_axis(spec: Any, sensitive: tuple[str, ...], weight: str | None) -> MapA
     return MapAxis(given.text, label, _attack(given, sensitive), of_classes, of_rows)
 
 
-def _figure(given: Asked) -> MapAxis:
+def _figure(given: MeasureRequest) -> MapAxis:
     options = given.only("threshold", "wildcard") if given.name == "records-at-risk" else given.only("wildcard")
     key, label = FIGURES[given.name]
 
@@ -93,7 +93,7 @@ def _figure(given: Asked) -> MapAxis:
     return MapAxis(given.text, label, measure, of_classes=True)
 
 
-def _measure(given: Asked, weight: str | None) -> Measured:
+def _measure(given: MeasureRequest, weight: str | None) -> Measured:
     from sfumato.measures import risk
 
     functions: dict[str, Callable[..., Any]] = {
@@ -119,7 +119,7 @@ def _worst(case: Case, measure: Callable[[tuple[str, ...]], float]) -> float:
     return max(measure(names) for names in case.quasi)
 
 
-def _attack(given: Asked, sensitive: tuple[str, ...]) -> Measured:
+def _attack(given: MeasureRequest, sensitive: tuple[str, ...]) -> Measured:
     from sfumato.measures.attacks import ATTACKS
 
     attack: Callable[..., Any] = ATTACKS[given.name].make
@@ -163,7 +163,7 @@ def _seeded(options: dict[str, Any], case: Case) -> dict[str, Any]:
     return {"seed": case.seed, "hierarchies": case.hierarchies, **options}
 
 
-def _linkage(given: Asked, attack: Callable[..., Any]) -> Measured:
+def _linkage(given: MeasureRequest, attack: Callable[..., Any]) -> Measured:
     """An attacker who has the quasi-identifiers of everybody in the original: the worst that linkage can do."""
     known = own_options(attack)
     options = given.only(*known)
@@ -182,7 +182,7 @@ def _linkage(given: Asked, attack: Callable[..., Any]) -> Measured:
     return measure
 
 
-def _any_linkage(given: Asked) -> MapAxis:
+def _any_linkage(given: MeasureRequest) -> MapAxis:
     """The better of two linkers for each release: the nearest record, and the records whose labels cover the person.
 
     Labels cover by construction, so that the second finds the mean of 1/n over the classes of a recoding; a value that
@@ -193,7 +193,9 @@ def _any_linkage(given: Asked) -> MapAxis:
     from sfumato.measures.attacks import ATTACKS
 
     given.only()
-    near, covering = (_linkage(Asked(name, {}), ATTACKS[name].make) for name in ("distance-linkage", LINKAGE[0]))
+    near, covering = (
+        _linkage(MeasureRequest(name, {}), ATTACKS[name].make) for name in ("distance-linkage", LINKAGE[0])
+    )
 
     def measure(case: Case) -> float:
         if case.rows is None:
@@ -229,7 +231,7 @@ def _told_apart(case: Case) -> float:
     return abs(2 * float(found.value) - 1)
 
 
-def _of_model(given: Asked, sensitive: tuple[str, ...]) -> MapAxis:
+def _of_model(given: MeasureRequest, sensitive: tuple[str, ...]) -> MapAxis:
     """What a model repeats of the rows that it saw, beyond what it repeats by chance of rows that it never saw."""
     from sfumato.measures import risk
 
@@ -281,7 +283,7 @@ def utility_axis(spec: Any, sensitive: tuple[str, ...]) -> MapAxis:
     """The axis of a loss (a name or a value) or of a measure in its shell form, as "learning target=disease"."""
     if not isinstance(spec, str):
         return _of_loss(parse_loss(spec))
-    given = asked(spec, "utility") if spec.strip() else Asked("", {})
+    given = parse_measure(spec, "utility") if spec.strip() else MeasureRequest("", {})
     if given.name in LOSSES:
         own = inspect.signature(LOSSES[given.name].make).parameters
         return _of_loss(LOSSES[given.name].make(**given.only(*own)))
@@ -307,7 +309,7 @@ def _of_loss(loss: Any) -> MapAxis:
     return MapAxis(text, f"utility (1 − {text})", measure, of_classes=True)
 
 
-def _of_measure(given: Asked, sensitive: tuple[str, ...]) -> MapAxis:
+def _of_measure(given: MeasureRequest, sensitive: tuple[str, ...]) -> MapAxis:
     function = UTILITIES[given.name].make
     known = own_options(function)
     options = given.only(*known)

@@ -21,8 +21,9 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 import polars as pl
 
+from sfumato.core.generators import Generator
 from sfumato.core.progress import TICK, check_cancelled, end_run
-from sfumato.core.protocols import Generator, Masker, Search
+from sfumato.core.protocols import Masker, Search
 from sfumato.core.registry import field_values, variant_name
 from sfumato.core.wording import scalar
 from sfumato.criteria import KAnonymity
@@ -66,7 +67,7 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Asked:
+class MeasureRequest:
     """A measure as it is asked for: its name and its options."""
 
     name: str
@@ -88,11 +89,11 @@ class Asked:
         return dict(self.options)
 
 
-def asked(text: str, what: str) -> Asked:
+def parse_measure(text: str, what: str) -> MeasureRequest:
     """A measure from its shell form, a name and options as key=value.
 
-    >>> asked("skewness threshold=0.3", "risk")
-    Asked(name='skewness', options={'threshold': 0.3})
+    >>> parse_measure("skewness threshold=0.3", "risk")
+    MeasureRequest(name='skewness', options={'threshold': 0.3})
     """
     try:
         name, *words = shlex.split(text)
@@ -104,7 +105,7 @@ def asked(text: str, what: str) -> Asked:
         if not sign or not key.isidentifier():
             raise PolicyError(f"{what} {name}: options are written key=value", allowed="as in threshold=0.3")
         options[key] = scalar(value)
-    return Asked(name, options)
+    return MeasureRequest(name, options)
 
 
 def one_column(given: Mapping[str, Any], option: str, among: tuple[str, ...], measure: str) -> str:

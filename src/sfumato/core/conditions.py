@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 
 import polars as pl
 
+from sfumato.core.label_grammar import WHOLE
 from sfumato.core.parameters import known_columns
 from sfumato.errors import PolicyError
 
@@ -240,9 +241,11 @@ def typed_value(text: str, name: str, dtype: pl.DataType) -> Any:
     try:
         if dtype == pl.Boolean:
             return {"true": True, "false": False}[text.lower()]
-        if dtype.is_integer() and re.fullmatch(r"[+-]?\d+", text):
+        if dtype.is_integer() and re.fullmatch(WHOLE, text):
             return int(text)
         if dtype.is_numeric():
+            if not text.isascii():  # float() takes the digits of all scripts
+                raise ValueError
             return float(text)
         if dtype == pl.Duration:  # which no text is compared with
             raise ValueError

@@ -11,8 +11,8 @@ from collections.abc import Iterable
 import numpy as np
 
 from sfumato.core.compiled import kernel
+from sfumato.core.printed import LARGEST_KEY
 
-LARGEST_KEY = 1 << 62
 EMPTY = np.int64(-1)
 SPREAD = np.int64(-7046029254386353131)  # odd 64-bit constant of Fibonacci hashing
 FREE = np.uint64(2**64 - 1)

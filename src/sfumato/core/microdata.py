@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 
 from sfumato.core.hierarchy import Categories, Hierarchy, LevelMap, Recipe, bind_hierarchy, leaves_of, says_codes
+from sfumato.core.label_grammar import DECIMAL, WHOLE
 from sfumato.core.printed import categories, plain_values, printed
 from sfumato.core.progress import check_cancelled
 from sfumato.hierarchies.learned import Learned
@@ -42,8 +43,8 @@ def distinct_in(counts: np.ndarray, rows: int) -> int:
     return min(rows, max(seen, round(max(spread, alike))))
 
 
-NUMBER = r"^[+-]?(([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?|inf)$"
-INTEGER = r"^[+-]?[0-9]+$"
+NUMBER = rf"^(?:{DECIMAL}|[+-]?inf)$"
+INTEGER = rf"^{WHOLE}$"
 CODE = r"^0[0-9]"  # a whole number that keeps a leading zero is a code, which has no ranges
 FIRST = frozenset("+-.0123456789i")  # how a number, date or inf begins
 DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"

@@ -19,7 +19,7 @@ SEEN, FEW = 4096, 3072  # values that tell whether a column has few different on
 MOST = 1 << 16  # texts that are held as numbers
 TOGETHER = 1 << 12  # texts of several columns that are written as one
 EMPTY = "sfumato: the empty text"  # what stands for it where it is no missing value
-LARGEST_KEY = 1 << 62  # a number of several codes: one above it could wrap, and merge tuples that differ
+LARGEST_KEY = 1 << 62  # a number of several codes, of `core.keys` too: one above it could wrap, and merge tuples
 
 
 def printed(series: pl.Series) -> pl.Series:

@@ -1,4 +1,5 @@
-"""The contracts: what a criterion, a loss, a search, a masker and a generator owe, and what each declares of itself.
+"""The contracts: what a criterion, a loss, a search and a masker owe, and what each declares of itself; that of a
+generator is in `core.generators`.
 
 Nothing outside asks which of them it is given; it reads what is declared here. A class may extend its
 contract and get the defaults, or have the same members by itself.
@@ -9,14 +10,11 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-
-from sfumato.errors import PolicyError
 
 if TYPE_CHECKING:
     from sfumato.core.labels import Labels
@@ -24,10 +22,10 @@ if TYPE_CHECKING:
     from sfumato.core.microdata import Attribute
     from sfumato.core.policy import ClassStatistics
     from sfumato.criteria.audit import Finding, Groups
+    from sfumato.criteria.known_population import KnownPopulation
     from sfumato.criteria.sets.published import PublishedSet
     from sfumato.search.events import Event
     from sfumato.search.problem import Problem, Solution
-    from sfumato.synthetic.generator import FitContext
 
 Flags = NDArray[np.bool_]
 Monotonicity = Literal["superset", "merge", "none"]
@@ -177,6 +175,19 @@ class Criterion(Protocol):
         """How it is known to hold: "proven" from the released rows, or "by construction", which these can only refute;
         it then takes a search that is `private`."""
         return PROVEN
+
+    @property
+    def by_people(self) -> str | None:
+        """What it looks at where people count and not records: the "sizes" of classes, the "shares" of people who have
+        each value, or these where each person counts with one value alone, as "concentrated" as can be. None: it has no
+        such reading."""
+        return None
+
+    @property
+    def of_population(self) -> KnownPopulation | None:
+        """The table of a population that it counts beside the released one: its classes are then those of the people of
+        the population, and what it `needs` says which of them are in the table. None: it counts the table alone."""
+        return None
 
     @abstractmethod
     def holds(self, classes: ClassesView) -> Flags:
@@ -388,6 +399,12 @@ class Search(Protocol):
         return False
 
     @property
+    def counts_population(self) -> bool:
+        """Whether it takes criteria that count a population: people with equal values then have one label, no two
+        labels of classes cover the same values, and the loss that it compares is that of `Problem.released`, if any."""
+        return False
+
+    @property
     def needs(self) -> tuple[str, ...]:
         """The columns whose histograms it looks at, beside those of the criteria."""
         return ()
@@ -496,105 +513,3 @@ class Masker(Protocol):
     @abstractmethod
     def sentence(self) -> str:
         """What it does, in words that are published."""
-
-
-class SyntheticModel(Protocol):
-    """What a generator learnt of a table: a value, and private data. `synthetic.model.FittedModel` has the defaults."""
-
-    @abstractmethod
-    def draw(self, rows: int, rng: np.random.Generator) -> pl.DataFrame:
-        """New rows, with the columns and types of the table."""
-
-    def exchange(self, drawn: pl.DataFrame, original: pl.DataFrame, rng: np.random.Generator) -> pl.DataFrame:
-        """Drawn rows of which fewer repeat a row that is unique in the original, by exchanging values between rows that
-        are as likely to have them; as they are where the model knows of none."""
-        return drawn
-
-    def draw_units(self, sizes: np.ndarray, rng: np.random.Generator) -> pl.DataFrame:
-        """New rows that belong together, so many each: of a generator that has a `unit`."""
-        raise PolicyError(f"{type(self).__name__} draws rows that stand alone")
-
-    @abstractmethod
-    def save(self, path: str | Path) -> Path:
-        """Write it into a file that its owner alone may read."""
-
-
-class Generator(Protocol):
-    """A way to make new rows: a frozen value. `synthetic.generator.SyntheticGenerator` has the defaults."""
-
-    @property
-    def kinds(self) -> tuple[str, ...]:
-        """The kinds of columns that it takes: "number", "category"."""
-        return ("number", "category")
-
-    @property
-    def pairs(self) -> bool:
-        """Whether it keeps how any two columns go together."""
-        return True
-
-    @property
-    def bounded(self) -> bool:
-        """Whether numbers stay within the range of their column, and on its grid."""
-        return True
-
-    @property
-    def secret(self) -> tuple[str, ...]:
-        """The parameters that are not published."""
-        return ()
-
-    def published_parameters(self) -> dict[str, Any]:
-        """Its parameters as a manifest tells them: without those that are secret."""
-        return {name: value for name, value in self.parameters().items() if name not in self.secret}
-
-    @property
-    def private(self) -> bool:
-        """Whether what it learns is differentially private."""
-        return False
-
-    @property
-    def changes(self) -> tuple[str, ...] | None:
-        """The columns that it makes anew, where the others stay those of real people; None where it makes all."""
-        return None
-
-    @property
-    def rows_at_risk(self) -> float | None:
-        """The risk above which a row is made anew, where the other rows stay those of real people; None for all."""
-        return None
-
-    @property
-    def unit(self) -> str | None:
-        """The column that says which rows belong together, such as those of a household, and that has new values: they
-        are held out, drawn and drawn again together, and rows are compared without it. None where rows stand alone."""
-        return None
-
-    @property
-    def proper(self) -> bool:
-        """Whether what it learns is drawn by chance, too: each of several copies is then of a model of its own."""
-        return False
-
-    @property
-    def copies_people(self) -> bool:
-        """Whether each row that it gives is a row of the table as it is."""
-        return False
-
-    @property
-    def mixes_people(self) -> bool:
-        """Whether each row that it gives is a row of the table in part: near to that of one person."""
-        return False
-
-    @property
-    def leaves(self) -> str:
-        """What it does not protect from, in a sentence."""
-        return ""
-
-    @abstractmethod
-    def fit(self, table: pl.DataFrame, context: FitContext) -> SyntheticModel:
-        """Learn from the rows of a table."""
-
-    @abstractmethod
-    def parameters(self) -> dict[str, Any]:
-        """Its parameters as plain values, as in a policy file: the class makes an equal value of them."""
-
-    @abstractmethod
-    def sentence(self) -> str:
-        """How the rows were made, in words."""

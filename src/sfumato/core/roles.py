@@ -27,6 +27,7 @@ from sfumato.core.names import (
     WEAK,
     WEIGHT,
 )
+from sfumato.core.wording import percent
 from sfumato.errors import did_you_mean
 
 if TYPE_CHECKING:
@@ -335,7 +336,8 @@ class _Look:
                 self.name, "quasi", "few different texts: a group that others may know a person belongs to"
             )
         if self.shares[0] > RARE:
-            return Suggestion(self.name, "identifying", f"{self.shares[0]:.0%} of the rows have a value of their own")
+            own = percent(self.shares[0])
+            return Suggestion(self.name, "identifying", f"{own} of the rows have a value of their own")
         why = "neither name nor values say anything about people"
         if self.number:
             why = "a number whose name says nothing about people, and whose values many rows share"
@@ -373,9 +375,9 @@ class _Look:
         if own >= OWN and self.distinct == len(self.values) and _counts_through(self.values, self.rows):
             return Reason("identifying", "key", "every row has its own number")
         if own >= OWN:
-            return Reason("identifying", "unique", f"{own:.0%} of the rows have a value of their own")
+            return Reason("identifying", "unique", f"{percent(own)} of the rows have a value of their own")
         if rare > RARE:
-            return Reason("quasi", "rare", f"{rare:.0%} of the rows share their value with fewer than {self.k}")
+            return Reason("quasi", "rare", f"{percent(rare)} of the rows share their value with fewer than {self.k}")
         return None
 
     def _code(self) -> Reason | None:
@@ -431,7 +433,7 @@ def _singling_out(free: Sequence[_Look]) -> dict[str, Suggestion]:
         if alone <= RARE:
             key = more
         else:
-            why = f"harmless alone, but with the other insensitive columns it singles out {alone:.0%} of the rows"
+            why = f"harmless alone, but with the other insensitive columns it singles out {percent(alone)} of the rows"
             found[look.name] = Suggestion(look.name, "identifying", why)
     return found
 

@@ -23,7 +23,7 @@ def number(value: Any, missing: str = NOT_RECORDED, digits: int = 4) -> str:
     """
     if value is None:
         return missing
-    if not _is_real(value):
+    if not is_real(value):
         return str(value)
     if not math.isfinite(value):
         return "undefined" if math.isnan(value) else "unbounded"
@@ -54,7 +54,7 @@ def percent(share: Any, missing: str = NOT_RECORDED) -> str:
     >>> percent(0.026), percent(0.25), percent(1 / 30000), percent(0), percent(0.99999), percent(-0.00001)
     ('2.6%', '25%', '0.0033%', '0%', 'over 99.99%', '-0.001%')
     """
-    if not _is_real(share) or not math.isfinite(share):
+    if not is_real(share) or not math.isfinite(share):
         return number(share, missing)
     if share < 0:
         return f"-{percent(-share)}"
@@ -71,7 +71,7 @@ def one_in(risk: Any) -> str:
     >>> one_in(0.1), one_in(0.026), one_in(1.0)
     ('1 in 10', '1 in 38', '1 in 1')
     """
-    if not _is_real(risk) or not 0 < risk <= 1:
+    if not is_real(risk) or not 0 < risk <= 1:
         return number(risk)
     return f"1 in {math.floor(1 / risk + 1e-9):,}"
 
@@ -179,7 +179,8 @@ class Described(ABC):
         return f"<table><caption>{escape(title)}</caption>{rows}</table>"
 
 
-def _is_real(value: object) -> TypeGuard[float]:
+def is_real(value: object) -> TypeGuard[float]:
+    """Whether a value is a number; true and false are none."""
     return isinstance(value, Real) and not isinstance(value, bool)
 
 

@@ -77,6 +77,12 @@ class AlphaK(Model):
         return tuple(dict.fromkeys((*(self.values or ()), *values_in(self.per))))
 
     @property
+    def enough_values(self) -> int | None:
+        """1/alpha records, each of another value; of a larger k, which is about rows that look alike, no number is."""
+        least = math.ceil(1 / self.alpha - SLACK)
+        return least if self.values is None and self.per is None and self.k <= least else None
+
+    @property
     def on_labels(self) -> Criterion | None:
         """The values of a label are no more frequent than it is; a guarded value may be behind any label."""
         return OfLabels(self, quasi=self.quasi) if self.values is None and self.per is None else None

@@ -14,7 +14,6 @@ from sfumato.core.parameters import ColumnSet, check_fields
 from sfumato.core.protocols import PROVEN, Criterion
 from sfumato.core.registry import field_values, variant_name
 from sfumato.criteria.audit import Finding, Groups
-from sfumato.criteria.known_population import KnownPopulation
 
 Flags = NDArray[np.bool_]
 Monotonicity = Literal["superset", "merge", "none"]
@@ -40,19 +39,6 @@ class Model(Criterion):
 
     def __post_init__(self) -> None:
         check_fields(self, self.model)
-
-    @property
-    def by_people(self) -> str | None:
-        """What it looks at where people count and not records: the "sizes" of classes, the "shares" of people who have
-        each value, or these where each person counts with one value alone, as "concentrated" as can be. None: it has no
-        such reading."""
-        return None
-
-    @property
-    def of_population(self) -> KnownPopulation | None:
-        """The table of a population that it counts beside the released one: its classes are then those of the people of
-        the population, and what it `needs` says which of them are in the table. None: it counts the table alone."""
-        return None
 
     @property
     def of_records(self) -> Criterion:
@@ -134,8 +120,8 @@ def settled(promise: Promise, found: Finding, units: str) -> Promise:
 def broken(criterion: Any, quasi: Sequence[str], note: str | None) -> Promise:
     """The promise where nothing could be measured, which breaks it."""
     parameters, sentence = criterion.parameters(), criterion.sentence()
-    how = getattr(criterion, "how", PROVEN)
-    return Promise(criterion.model, parameters, tuple(quasi), False, None, criterion.bound, sentence, note, how)
+    bound, how = criterion.bound, criterion.how
+    return Promise(criterion.model, parameters, tuple(quasi), False, None, bound, sentence, note, how)
 
 
 def protected_by(require: Iterable[Any]) -> tuple[str, ...]:

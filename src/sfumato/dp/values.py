@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 
 from sfumato.core.accounting import PrivacyCost
+from sfumato.core.label_grammar import WHOLE
 from sfumato.core.parameters import column_name, known_columns, mapping, one_of, shown, whole_number
 from sfumato.core.printed import is_printable, printed
 from sfumato.core.registry import field_values
@@ -169,6 +170,8 @@ def _numbers(known: Sequence[Any], dtype: pl.DataType) -> pl.Series:
     if dtype.is_integer():
         whole = [None if value is None else _whole(value) for value in known]
         return pl.Series(whole, dtype=dtype)
+    if not all(value.isascii() for value in known if isinstance(value, str)):  # float() takes the digits of all scripts
+        raise ValueError
     wanted = pl.Series([None if value is None else float(value) for value in known], dtype=pl.Float64)
     found = wanted.cast(dtype)
     same = np.isclose(found.cast(pl.Float64).drop_nulls().to_numpy(), wanted.drop_nulls().to_numpy(), 1e-6, 0.0)
@@ -179,7 +182,7 @@ def _numbers(known: Sequence[Any], dtype: pl.DataType) -> pl.Series:
 
 def _whole(value: Any) -> int:
     """A whole number, also in a text; int() alone would cut 1.5, and take 1_000."""
-    if isinstance(value, str) and not re.fullmatch(r"\s*[+-]?\d+\s*", value):
+    if isinstance(value, str) and not re.fullmatch(rf"\s*{WHOLE}\s*", value):
         raise ValueError
     found = int(value)
     if not isinstance(value, str) and found != value:

@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from sfumato.core.progress import whole
-from sfumato.engines.documents import read_document
+from sfumato.engines.documents import MANIFEST, read_document
 from sfumato.errors import OutputError, ReadError
 
 try:
@@ -32,9 +32,7 @@ LOCK, OLD = "lock", "old"  # in a stage, beside what is new
 AT_FDCWD, RENAME_EXCHANGE = -100, 2  # of Linux
 NO_EXCHANGE = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EXDEV, errno.EPERM)
 # what a release may consist of beside its data; a folder that holds anything else is never replaced
-RELEASE_FILES = frozenset(
-    {"manifest.json", "report.html", "report.pdf", "report.json", "value_map.json", "signature.json"}
-)
+RELEASE_FILES = frozenset({MANIFEST, "report.html", "report.pdf", "report.json", "value_map.json", "signature.json"})
 
 
 @contextmanager
@@ -105,7 +103,7 @@ def check_target(target: str | Path, overwrite: bool = False) -> None:
     _refuse(not overwrite, f"{target} exists", "choose another folder, or overwrite it")
     _refuse(target.is_symlink(), f"{target} is a link", "name the folder it points to")
     names = {entry.name for entry in target.iterdir()}
-    _refuse(bool(names) and "manifest.json" not in names, f"{target} is not a release", "choose another folder")
+    _refuse(bool(names) and MANIFEST not in names, f"{target} is not a release", "choose another folder")
     foreign = sorted(names - RELEASE_FILES - _data_files(target))
     _refuse(bool(foreign), f"{target} holds files that are no part of the release: {', '.join(foreign)}", "move them")
 
@@ -113,7 +111,7 @@ def check_target(target: str | Path, overwrite: bool = False) -> None:
 def _data_files(folder: Path) -> set[str]:
     """The names of the data files of the release in a folder; the first manifests named one with the data."""
     try:
-        manifest = read_document(folder / "manifest.json")
+        manifest = read_document(folder / MANIFEST)
         files = manifest["files"] if "files" in manifest else [manifest["data"]]
         return {str(one["file"]) for one in files} if "sfumato" in manifest else set()
     except (ReadError, KeyError, TypeError):

@@ -10,6 +10,7 @@ from typing import Any
 
 from sfumato.errors import ReadError
 
+MANIFEST = "manifest.json"  # of a release, read by `release.manifest`
 LARGEST_FILE = 1 << 27  # bytes
 MOST_DIGITS = 100  # of a whole number: more than any seed has
 

@@ -9,10 +9,11 @@ from typing import Annotated, Any
 import numpy as np
 import polars as pl
 
+from sfumato.core.covariance import root
 from sfumato.core.masked import Change, Context, MaskStep
 from sfumato.core.parameters import Real, YesNo
 from sfumato.core.wording import number
-from sfumato.masking.moments import MOST, Moments, looked_at, moments_of, normals, on_grid, refuse_incomplete, root
+from sfumato.masking.moments import MOST, Moments, looked_at, moments_of, normals, on_grid, refuse_incomplete
 
 
 @dataclass(frozen=True)

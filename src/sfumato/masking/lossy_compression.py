@@ -10,10 +10,10 @@ from typing import Annotated, Any
 import numpy as np
 import polars as pl
 
+from sfumato.core.covariance import mean_and_covariance
 from sfumato.core.masked import Change, Context, Fact, MaskStep, as_numbers, numbers_of, refuse_constant
 from sfumato.core.parameters import Column, OneOf, Real, Whole
 from sfumato.core.wording import count, percent
-from sfumato.masking.moments import mean_and_covariance
 
 KEEP = 0.01  # unless it is given
 

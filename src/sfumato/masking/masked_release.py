@@ -17,11 +17,12 @@ from sfumato.core.protocols import Masker
 from sfumato.core.registry import variant_name
 from sfumato.core.roles import Roles
 from sfumato.core.wording import count, quoted
+from sfumato.engines.batches import OutOfCoreRows, row_keys_of
 from sfumato.engines.order import CANONICAL, RANDOM, RowOrder
 from sfumato.engines.protocol import COUNT, Engine, Plan, refuse_types
 from sfumato.errors import BrokenPromise, PolicyError
-from sfumato.masking.run import Masked, masked, perturbed, row_keys_of, streams_of, told_of
-from sfumato.masking.streamed import MaskedRows, StoredRows, settle
+from sfumato.masking.run import Masked, masked, perturbed, streams_of, told_of
+from sfumato.masking.streamed import MaskedRows, settle
 from sfumato.measures.table import DEFAULT_MAX_CELLS, TupleCounts
 from sfumato.release.changed import ChangedRelease, promised_columns, verified, verified_counts
 from sfumato.release.destination import Folder, folder_of, refuse_row_order, stage_release
@@ -44,7 +45,7 @@ class MaskRequest:
     about: Mapping[str, Any]
     hierarchies: Mapping[str, Any]  # column to recipe
     row_key: tuple[str, ...] = ()  # columns that tell rows apart, by which random numbers are drawn
-    stored: StoredRows | None = None  # the rows of an out-of-core table, of which `frame` is a sample
+    stored: OutOfCoreRows | None = None  # the rows of an out-of-core table, of which `frame` is a sample
     max_cells: int = DEFAULT_MAX_CELLS
 
     @cached_property

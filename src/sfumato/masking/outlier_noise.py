@@ -9,10 +9,11 @@ from typing import Annotated, Any
 import numpy as np
 import polars as pl
 
+from sfumato.core.covariance import root
 from sfumato.core.masked import Change, Context, MaskStep, as_numbers, numbers_of, refuse_constant
 from sfumato.core.parameters import Real
 from sfumato.core.wording import number, percent
-from sfumato.masking.moments import MOST, complete_rows, decimals, normals, refuse_undone, root, unit_of
+from sfumato.masking.moments import MOST, complete_rows, decimals, normals, refuse_undone, unit_of
 from sfumato.masking.robust import chi_square_quantile, robust_moments, squared_distances
 
 

@@ -9,21 +9,11 @@ from typing import Annotated, Any
 import numpy as np
 import polars as pl
 
+from sfumato.core.covariance import mean_and_covariance, root
 from sfumato.core.masked import Change, Context, MaskStep, as_numbers, numbers_of, refuse_constant
 from sfumato.core.parameters import Real
 from sfumato.core.wording import number
-from sfumato.masking.moments import (
-    FEWEST,
-    MOST,
-    are_enough,
-    complete_rows,
-    mean_and_covariance,
-    normals,
-    patterns,
-    refuse_far,
-    root,
-    same_moments,
-)
+from sfumato.masking.moments import FEWEST, MOST, are_enough, complete_rows, normals, patterns, refuse_far, same_moments
 
 
 @dataclass(frozen=True)

@@ -10,20 +10,11 @@ from typing import Annotated, Any
 import numpy as np
 import polars as pl
 
+from sfumato.core.covariance import mean_and_covariance, root
 from sfumato.core.masked import Change, Context, MaskStep, as_numbers, numbers_of, refuse_constant
 from sfumato.core.parameters import Share
 from sfumato.core.wording import number
-from sfumato.masking.moments import (
-    FEWEST,
-    are_enough,
-    complete_rows,
-    mean_and_covariance,
-    normals,
-    patterns,
-    refuse_far,
-    root,
-    same_moments,
-)
+from sfumato.masking.moments import FEWEST, are_enough, complete_rows, normals, patterns, refuse_far, same_moments
 
 BLOCK = 17  # rows that are mixed with each other: a matrix of all rows would have the square of their number
 AT_ONCE = 1 << 10  # blocks whose matrices are held at a time

@@ -12,7 +12,6 @@ import polars as pl
 
 from sfumato.core.masked import PSEUDONYMOUS, Change, Context, Fact, kind_of_column
 from sfumato.core.parameters import known_columns, weights_of
-from sfumato.core.printed import printed
 from sfumato.core.progress import check_cancelled
 from sfumato.core.protocols import Masker
 from sfumato.core.random_stream import RandomStream, stream_of
@@ -44,18 +43,6 @@ def streams_of(
     of = f"mask {rows} {json.dumps(list(columns))}"
     asked = [json.dumps([variant_name(type(step).__name__), step.parameters()], default=str) for step in steps]
     return [stream_of(seed, f"{number} {step}", of) for number, step in enumerate(asked, first)]
-
-
-def row_keys_of(table: pl.DataFrame, names: Sequence[str]) -> tuple[bytes, ...]:
-    """What random numbers are drawn by where columns tell rows apart: the same texts in every engine.
-
-    >>> row_keys_of(pl.DataFrame({"id": [7, 12], "visit": ["a", None]}), ["id", "visit"])
-    (b'1:71:a', b'2:12-')
-    """
-    texts = pl.DataFrame([printed(table.get_column(name)).alias(str(i)) for i, name in enumerate(names)])
-    known = map(pl.col, texts.columns)
-    sized = [(text.str.len_bytes().cast(pl.String) + ":" + text).fill_null("-") for text in known]
-    return tuple(texts.select(pl.concat_str(sized).cast(pl.Binary)).to_series().to_list())
 
 
 def perturbed(steps: Iterable[Masker]) -> tuple[str, ...]:

@@ -9,13 +9,14 @@ from typing import Annotated, Any
 import numpy as np
 import polars as pl
 
+from sfumato.core.covariance import mean_and_covariance, root
 from sfumato.core.masked import Change, Context, Fact, MaskStep, kind_of_column
 from sfumato.core.parameters import ColumnNames
 from sfumato.core.printed import plain_values
 from sfumato.core.random_stream import RandomStream
 from sfumato.core.wording import count, quoted
 from sfumato.errors import ColumnError
-from sfumato.masking.moments import mean_and_covariance, normals, root
+from sfumato.masking.moments import normals
 
 LEAST = 0.001  # of the variance of a column that a fit must leave: with less, hardly a value would move
 MOST = 100  # categories of a column that others are fitted on: each has a coefficient

@@ -3,10 +3,9 @@ once to be written; random numbers are those of the same rows in memory."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property, reduce
+from functools import reduce
 from itertools import starmap
 from operator import add
 from pathlib import Path
@@ -15,19 +14,20 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from sfumato.core.masked import Change, Context, Fact, of_type, typed
+from sfumato.core.masked import Change, Context, Fact
 from sfumato.core.parameters import weights_of
-from sfumato.core.printed import is_printable, plain_values
-from sfumato.core.progress import Progress, quiet
+from sfumato.core.printed import plain_values
+from sfumato.core.progress import Progress
 from sfumato.core.protocols import Masker
 from sfumato.core.random_stream import RandomStream
 from sfumato.core.registry import variant_name
 from sfumato.core.wording import quoted
+from sfumato.engines.batches import CHANGED, At, OutOfCoreRows, with_rows
 from sfumato.engines.files.recode import Tuples
 from sfumato.engines.files.table import ScannedFile
 from sfumato.engines.files.write import write_frames
 from sfumato.engines.order import INPUT, numbered
-from sfumato.engines.protocol import COUNT, RESERVED_PREFIX, Engine, Plan, refuse_many
+from sfumato.engines.protocol import COUNT, RESERVED_PREFIX, Plan, refuse_many
 from sfumato.errors import ColumnError, PolicyError, ReadError
 from sfumato.masking.run import (
     Masked,
@@ -35,93 +35,13 @@ from sfumato.masking.run import (
     changes_by_strata,
     common_facts,
     joined,
-    row_keys_of,
     with_columns,
 )
 from sfumato.release.facts import FACTS
 
-CHANGED = "the table has other rows than when it was counted: it was changed while it was read"
 HELD = 1 << 20  # counted tuples that wait before those that are alike are put together
-FIRST = 1000  # rows that tell what types the steps make
 MADE = RESERVED_PREFIX + "made"
 KEYED = 'state the columns that tell rows apart, as in row_key=["id"]'
-
-At = Callable[[RandomStream], RandomStream]  # the random numbers of the rows of a batch
-
-
-@dataclass(frozen=True, eq=False)
-class StoredRows:
-    """The rows of an out-of-core table, which come in batches: how many there are, the columns of texts that are all
-    numbers or dates, and those that tell rows apart, where these are named."""
-
-    engine: Engine
-    rows: int
-    types: Mapping[str, pl.DataType]
-    row_key: tuple[str, ...] = ()
-
-    @cached_property
-    def first(self) -> tuple[pl.DataFrame, At]:
-        """A few rows of all columns, which tell what types the steps make."""
-        with closing(self.batches(printable(self.engine), "reading all rows", quiet)) as batches:
-            for frame, _ in batches:
-                head = frame.head(FIRST)
-                return head, self._at(head, 0)
-        raise ReadError(CHANGED, hint="run it again")
-
-    def _at(self, frame: pl.DataFrame, start: int) -> At:
-        """The random numbers of rows that follow each other."""
-        if self.row_key:
-            keys = cache(lambda: row_keys_of(frame, self.row_key))  # not every pass draws
-            return lambda stream: replace(stream, row_keys=keys())
-        places = np.arange(start, start + frame.height)
-        return lambda stream: replace(stream, places=places)
-
-    @staticmethod
-    def of(engine: Engine, sample: pl.DataFrame, apart: Collection[str], row_key: Sequence[str]) -> StoredRows:
-        """Read all rows once, of columns of texts that may be numbers: `sample` tells which; those `apart` are not."""
-        schema, names = engine.schema(), printable(engine)
-        may = [n for n, t in typed(sample.select(names), apart).schema.items() if t != schema[n]]
-        rows, found = 0, {name: set[pl.DataType]() for name in may}
-        for frame in _closed(engine.batches(may or names[:1])):
-            rows += frame.height
-            for name in may:
-                known = frame.get_column(name).drop_nulls()
-                if (known != "").any():
-                    found[name].add(typed(known.to_frame()).dtypes[0])
-        numbers = {pl.Int64(), pl.Float64()}
-        types = {
-            name: pl.Float64() if one == numbers else next(iter(one))
-            for name, one in found.items()
-            if one and (len(one) == 1 or one == numbers) and pl.String() not in one
-        }
-        return StoredRows(engine, rows, types, tuple(row_key))
-
-    def as_typed(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """Rows with numbers and dates as such."""
-        return frame.with_columns(of_type(frame.get_column(n), t) for n, t in self.types.items() if n in frame.columns)
-
-    def batches(
-        self, columns: Collection[str], what: str, report_progress: Progress
-    ) -> Generator[tuple[pl.DataFrame, At]]:
-        """All rows of some columns as they are, each batch with where its random numbers are."""
-        asked, start = [name for name in self.engine.schema() if name in {*columns, *self.row_key}], 0
-        for frame in _closed(self.engine.batches(asked)):
-            yield frame, self._at(frame, start)
-            start += frame.height
-            report_progress(what, min(1.0, start / self.rows))
-        if start != self.rows:
-            raise ReadError(CHANGED, hint="run it again")
-
-
-def printable(engine: Engine) -> list[str]:
-    """The columns that have a printed form; no others are masked or released."""
-    return [name for name, dtype in engine.schema().items() if is_printable(dtype)]
-
-
-def _closed(frames: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame]:
-    """Frames that have rows; where nobody asks for more, what they come from is closed."""
-    with closing(frames):  # type: ignore[type-var]
-        yield from (frame for frame in frames if frame.height)
 
 
 @dataclass(eq=False)
@@ -199,7 +119,7 @@ Stage = MapStage | RowStage
 class StoredMasking:
     """Steps that know what they have to know of all rows, so that they can be done to some of them."""
 
-    rows: StoredRows
+    rows: OutOfCoreRows
     weight: str | None
     stages: tuple[Stage, ...] = ()
 
@@ -252,7 +172,7 @@ def _looked(step: Masker) -> tuple[str, ...]:
 
 
 def settle(
-    rows: StoredRows, steps: Sequence[Masker], streams: Sequence[RandomStream], *,
+    rows: OutOfCoreRows, steps: Sequence[Masker], streams: Sequence[RandomStream], *,
     weight: str | None, hierarchies: Mapping[str, Any], apart: Sequence[str], most: int, report_progress: Progress,
 ) -> StoredMasking:  # fmt: skip
     """Look at all rows for each step, as the steps before it left them."""
@@ -270,11 +190,11 @@ def settle(
     return found
 
 
-def refuse_unstored(step: Masker, rows: StoredRows) -> None:
+def refuse_unstored(step: Masker, rows: OutOfCoreRows) -> None:
     """Raise a PolicyError for a step that cannot be done to an out-of-core table."""
     name, engine = variant_name(type(step).__name__), rows.engine
     if step.stored is None or step.own_strata:
-        what = f"{name} needs all rows at once, and those of {engine.called} are not in memory"
+        what = f"{name} needs all rows at once, and those of {engine.called} are out-of-core"
         hint = "take another step, or read the table into memory, or a part of it that fits"
         raise PolicyError(what, hint=hint)
     if step.draws and not rows.row_key and INPUT not in engine.orders:
@@ -397,5 +317,5 @@ class MaskedRows:
                 made = [(table if n in masking.changed else frame).get_column(n) for n in plan.columns]
                 yield pl.DataFrame(list(map(plain_values, made)))  # what promises count as one value is one
 
-        write_frames(_closed(frames()), schema, file, format, plan.order)
+        write_frames(with_rows(frames()), schema, file, format, plan.order)
         return ScannedFile(file, format)

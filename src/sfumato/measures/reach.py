@@ -111,7 +111,7 @@ def reach_of(
     Parameters
     ----------
     released
-        The released rows, or where they are not in memory what an engine counts of them; None where they are not
+        The released rows, or of an out-of-core release what an engine counts of them; None where they are not
         looked at: then `left_out` says so.
     roles
         Each released column to its role. What a set of `quasi` holds is quasi-identifying, whatever its role says.
@@ -122,7 +122,7 @@ def reach_of(
     accepted
         Sensitive columns that are unprotected on purpose.
     rows
-        How many rows were released, where they are not in memory.
+        How many rows were released, of an out-of-core release.
     order
         The order of the rows, where it is known.
 

@@ -1,4 +1,4 @@
-"""Source: a table to measure, and what is known about it: a frame, a file, a store, or the folder of a release."""
+"""Source: a table to measure, and what is known of it: a frame, a file, an out-of-core table, or a release folder."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class MeasuredTable:
         return found
 
     def frame(self, what: str) -> pl.DataFrame:
-        """The rows; where they are not in memory, a PolicyError that names what needs them."""
+        """The rows; of an out-of-core table, a PolicyError that names what needs them."""
         return self.table if isinstance(self.table, pl.DataFrame) else refuse(what)
 
     def columns(self, given: Any) -> tuple[str, ...] | None:

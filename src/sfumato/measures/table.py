@@ -22,7 +22,7 @@ SAMPLE = 400_000  # rows looked at before the work
 
 
 class Counting(Protocol):
-    """What can be counted: a store, a released file, a frame."""
+    """What can be counted: an out-of-core table, a released file, a frame."""
 
     def schema(self) -> dict[str, pl.DataType]:
         """Column to type, in order."""
@@ -136,11 +136,11 @@ def estimate(sample: pl.DataFrame, columns: Sequence[str], schema: Mapping[str, 
 
 Table = pl.DataFrame | TupleCounts
 
-LOAD = "measure a sample, as in store.sample(100_000), or read the table into memory, as in sf.read(path)"
+LOAD = "measure a sample, as in table.sample(100_000), or read the table into memory, as in sf.read(path)"
 
 
 def table_of(data: Any, most: int = DEFAULT_MAX_CELLS) -> Table:
-    """A frame, or counts where the table is in a store; counts stay as they are.
+    """A frame, or counts of an out-of-core table; counts stay as they are.
 
     >>> table_of({"age": [30, 41]}).columns
     ['age']

@@ -109,7 +109,7 @@ class FrequentItemsets:
             "confidence": self.confidence, "itemsets": len(after) - 1, "rules": len(rules),
         }  # fmt: skip
         roles = {name: {c: _role(c) for c in frame.columns} for name, frame in frames.items()}
-        return MinedTables(frames, roles, KAnonymousPatterns(k, columns), method, solution)
+        return MinedTables(frames, roles, KAnonymousPatterns(k, columns, self.support, self.longest), method, solution)
 
     def _safe(self, data: Transactions, k: int, block: Additive | Suppressive) -> Transactions:
         """The baskets of which what is published is the mining: without channels, and without the rules to hide."""

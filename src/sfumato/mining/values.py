@@ -106,10 +106,26 @@ class Transactions:
         found.sizes[baskets] -= self.rows(baskets)[:, items].sum(axis=1)
         return found
 
+    def take_out(self, items: np.ndarray, baskets: np.ndarray) -> None:
+        """The same in place, of a copy that nobody else has."""
+        self.sizes[baskets] -= self.rows(baskets)[:, items].sum(axis=1)
+        bit = np.uint64(1) << (baskets % WORD).astype(np.uint64)
+        for word, gone in zip((baskets // WORD).tolist(), bit, strict=True):
+            self.bits[items, word] &= ~gone
+        self.__dict__.pop("support", None)
+
+    def copy(self) -> Transactions:
+        """A copy that may be changed."""
+        found = replace(self, bits=self.bits.copy())
+        found.__dict__["sizes"] = self.sizes.copy()
+        return found
+
 
 def places(bits: np.ndarray) -> np.ndarray:
     """Which bits are set."""
-    return np.flatnonzero(np.unpackbits(bits.view(np.uint8), bitorder="little"))
+    words = np.flatnonzero(bits)  # of a few baskets most have none
+    word, bit = np.unpackbits(bits[words].view(np.uint8), bitorder="little").view(np.bool_).reshape(-1, WORD).nonzero()
+    return words[word] * WORD + bit
 
 
 @dataclass(frozen=True, eq=False)

@@ -111,7 +111,7 @@ class PolicyFile:
     household: str | None = None
     account: Any = None  # that a private release of rows is charged to
 
-    def asked_of(self, made_by: str) -> dict[str, Any]:
+    def verb_keywords(self, made_by: str) -> dict[str, Any]:
         """The keyword arguments of the verb that makes a "recoding", a "masking" or a "synthesis"."""
         return {RECODING: self.keywords, "masking": self.masking, SYNTHESIS: self.synthesis}[made_by]()
 
@@ -176,7 +176,7 @@ def check(
     """The policy ready for use, or PolicyError with every fault.
 
     `columns` is the header of the input, where it could be read; `unread` the reason where it could not, raised by
-    itself where the policy has no fault of its own. `stored` is whether the table is not in memory: by default as the
+    itself where the policy has no fault of its own. `stored` is whether the table is out-of-core: by default as the
     policy says; `format` that of a release for which it says nothing. `made_by` "masking", it is for `mask`: steps are
     needed, and a promise is not; "synthesis", it is for `synthesize`.
     """
@@ -587,7 +587,7 @@ def _output_faults(origin: Origin | None, output: Output, bad: Iterable[str], fa
     if output.internal_report is not None:
         tell(f"an out-of-core original cannot be compared with{otherwise}", "output", "internal_report")
     if output.pdf:
-        tell(f"there is no PDF of a release that is not in memory{otherwise}", "output", "pdf")
+        tell(f"there is no PDF of an out-of-core release{otherwise}", "output", "pdf")
 
 
 def _refuse_search(search: Any, faults: Faults) -> None:

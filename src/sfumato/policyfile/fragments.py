@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
+from pydantic_core import PydanticCustomError
 
+from sfumato.core.parameters import is_whole
 from sfumato.errors import PolicyError, did_you_mean
 from sfumato.policyfile.baskets import BasketOutput
 from sfumato.policyfile.file import Draft, checked_table
@@ -23,11 +25,19 @@ def _listed(value: object) -> object:
 Names = Annotated[list[str] | None, BeforeValidator(_listed)]
 
 
+def _sizes(value: Any) -> Any:
+    """How many associations, or the sizes of groups in both fragments."""
+    listed = value if isinstance(value, list) and len(value) == 2 else [value]
+    if value is not None and not all(is_whole(one) and one >= 1 for one in listed):
+        raise PydanticCustomError("sizes", "must be a whole number from 2, or two from 1 such as 2,3")
+    return value
+
+
 class FragmentsTable(PolicyTable):
     constraints: list[Annotated[list[str], BeforeValidator(_listed)]] | None = None
     singletons: str | None = None
     key: str | None = None
-    k: int | list[int] | None = None
+    k: Annotated[Any, BeforeValidator(_sizes)] = None
     between: Names = None
     suppression: float | int | None = None
     insensitive: Names = None

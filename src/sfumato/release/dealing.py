@@ -1,6 +1,6 @@
 """Rows with equal values in different classes, out of core: dealt by a stated row key, in an order that is secret.
 
-A search sees cells, and may cut one into pieces that go to different classes. Of a table that is not in memory, a pass
+A search sees cells, and may cut one into pieces that go to different classes. Of an out-of-core table, a pass
 reads the row keys of such cells alone. Whose row goes to which piece follows from the key and the owner's secret:
 whoever knows the keys of all rows, and in which order they were given, learns nothing of their classes.
 """

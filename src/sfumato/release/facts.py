@@ -16,7 +16,7 @@ import polars as pl
 
 from sfumato.core.hierarchy import kind_of
 from sfumato.core.printed import printed
-from sfumato.core.wording import count, number, quoted
+from sfumato.core.wording import count, is_real, number, quoted
 from sfumato.errors import ReadError
 
 CLOSE = 1e-9  # relative, of sums
@@ -344,12 +344,12 @@ def _of(says: Callable[[Mapping[str, Any]], str]) -> Says:
     return lambda columns, parameters: f"{quoted(columns)}: {says(parameters)}"
 
 
-def _is_real(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < LARGEST
+def _is_number(value: Any) -> bool:
+    return is_real(value) and abs(value) < LARGEST
 
 
 def _is_above(value: Any) -> bool:
-    return _is_real(value) and value > 0
+    return _is_number(value) and value > 0
 
 
 def _is_count(value: Any) -> bool:
@@ -371,11 +371,11 @@ def _all(check: Callable[[Any], bool], least: int = 0) -> Callable[[Any], bool]:
 FACTS: dict[str, Rule] = {
     "points": Rule(
         _of(lambda p: f"every value is one of {_points(p)}"), _each(_is_point),
-        {"base": _is_above, "points": _all(_is_real, 1)}, (("base", "points"),), of_values=True,
+        {"base": _is_above, "points": _all(_is_number, 1)}, (("base", "points"),), of_values=True,
     ),
     "between": Rule(
         _of(lambda p: f"no value is {_bounds(p)}"), _each(_is_between),
-        {"low": _is_real, "high": _is_real}, (("low", "high"),), of_values=True,
+        {"low": _is_number, "high": _is_number}, (("low", "high"),), of_values=True,
     ),
     "among": Rule(
         _of(lambda p: f"no value is outside the {count(len(p['values']), 'stated value')}"), _not_among,
@@ -400,7 +400,7 @@ FACTS: dict[str, Rule] = {
         _risky, {"threshold": _is_above, "weight": _is_text}, (("threshold",), ("weight",)), most=60,
     ),
     "total": Rule(
-        _of(lambda p: f"adds up to {number(p['total'])}"), _other_total, {"total": _is_real}, (("total",),)
+        _of(lambda p: f"adds up to {number(p['total'])}"), _other_total, {"total": _is_number}, (("total",),)
     ),
     "rows": Rule(
         lambda c, p: f"there are {p['rows']:,} rows", _other_rows, {"rows": _is_count}, (("rows",),), most=0

@@ -135,8 +135,8 @@ def verify_manifest(
     Its number of rows, its columns and its class sizes are compared with those of the manifest, and every promise is
     checked on it. Whether its other values are those that were released cannot be told.
 
-    Parameters: `path`, the folder; `table`, a store or a frame as it was written, or counts of its labels; `most`, how
-    many different tuples of a store are held; `population` and `hierarchies` are as for a folder.
+    Parameters: `path`, the folder; `table`, out-of-core or a frame as it was written, or counts of its labels; `most`,
+    how many different tuples of an out-of-core one are held; `population` and `hierarchies` are as for a folder.
     """
     beside: dict[str, Any] = {"population": population, "hierarchies": hierarchies, "most": most}
     manifest = read_manifest(Path(path))

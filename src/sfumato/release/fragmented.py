@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import replace
-from itertools import count
+from itertools import count as numbers_from
 from typing import Any
 
 import numpy as np
@@ -13,17 +13,18 @@ import polars as pl
 from sfumato.core.fingerprint import key
 from sfumato.core.microdata import Microdata, microdata
 from sfumato.core.printed import with_texts
+from sfumato.core.wording import count, quoted
 from sfumato.criteria.sets import FrequencyLDiversity, LDiverseSlicing
 from sfumato.criteria.sets.published import TableLink
 from sfumato.engines.memory.table import forget_others
 from sfumato.engines.order import CANONICAL, arrangement, numbered
 from sfumato.engines.protocol import RESERVED_PREFIX, Engine
-from sfumato.errors import EmptyTable, PolicyError
+from sfumato.errors import EmptyTable, PolicyError, warn
 from sfumato.release.destination import Folder, Table
 from sfumato.release.release_set import ReleaseSet, SetTable, in_order, make_set
 from sfumato.release.request import Request, check_size, refuse_empty
 from sfumato.search import search_name
-from sfumato.search.fragments.anatomy import asked_of
+from sfumato.search.fragments.anatomy import required_diversity
 from sfumato.search.fragments.slicing import Slicing
 from sfumato.search.problem import Fragments, Problem, Slices, Solution, counted, deal
 
@@ -32,10 +33,14 @@ MADE_BY = "fragments"
 DRAWN = f"{RESERVED_PREFIX}drawn"
 
 
+class SuppressionWarning(UserWarning):
+    """Rows are suppressed for their sensitive value, so that it is known of whoever is missing."""
+
+
 def make_fragments(engine: Engine, request: Request, to: Folder | Table | None) -> ReleaseSet:
     """Count, search, and take the table apart, verify what would be published, and write it where a folder is named."""
     report_progress, policy = request.report_progress, request.policy
-    attribute, l = asked_of(policy.require)
+    attribute, l = required_diversity(policy.require)
     _refuse(engine, request)
     rows = engine.sample(engine.rows())
     if not rows.height:
@@ -50,6 +55,7 @@ def make_fragments(engine: Engine, request: Request, to: Folder | Table | None) 
     micro = microdata(rows, wanted, {}, coded=engine.coded)
     search = request.search if request.search.seed is not None else replace(request.search, seed=request.seed)
     solution, group = _solve(replace(request, search=search), micro, rows)
+    warn_of_suppressed(solution.verdict.suppressed, rows.height, (attribute,))
     report_progress("taking the table apart", None)
     kept = np.flatnonzero(group >= 0)
     promise: Any
@@ -91,6 +97,15 @@ def make_fragments(engine: Engine, request: Request, to: Folder | Table | None) 
     if isinstance(to, Folder):
         found.save(to.path, to.format, to.overwrite)
     return found
+
+
+def warn_of_suppressed(suppressed: int, rows: int, attributes: Collection[str]) -> None:
+    """Say what suppressed rows tell: those of too frequent values are, and no choice of others would do."""
+    if suppressed:
+        left = f"{count(suppressed, 'row')} of {rows} {'is' if suppressed == 1 else 'are'} suppressed"
+        why = f"for too frequent values of {quoted(attributes)}"
+        known = "whoever knows somebody who was in the table, and misses them, knows what they have"
+        warn(SuppressionWarning(f"{left} {why}: {known}. A smaller l or k may need no suppression"))
 
 
 def _solve(request: Request, micro: Microdata, rows: pl.DataFrame) -> tuple[Solution, np.ndarray]:
@@ -205,7 +220,7 @@ def unused_name(name: str, taken: Collection[str]) -> str:
     >>> unused_name("group", ["age"]), unused_name("group", ["group", "group_2"])
     ('group', 'group_3')
     """
-    tried = (name if i == 1 else f"{name}_{i}" for i in count(1))
+    tried = (name if i == 1 else f"{name}_{i}" for i in numbers_from(1))
     return next(one for one in tried if one not in taken)
 
 

@@ -7,6 +7,9 @@ Manifests outlive versions. `FORMAT` is the number of the form that is written, 
 once written is read for good. A field may be added within a format, where a reader that ignores it still verifies all
 that is promised. What changes the meaning of a field, or takes one away, gets a new number. A manifest whose number is
 not known is refused, not half understood.
+
+A released stream has a manifest of another form (`series/streams`), which grows with each batch. Its number is
+`STREAM`, under "stream" and not "format", and follows the same rules; each reader refuses the manifest of the other.
 """
 
 from __future__ import annotations
@@ -25,7 +28,7 @@ from sfumato.core.hierarchy import Recipe, kind_of
 from sfumato.core.protocols import BY_CONSTRUCTION, PROVEN
 from sfumato.criteria import CRITERIA, Model, criterion
 from sfumato.criteria.audit import Wide
-from sfumato.engines.documents import canonical, read_document
+from sfumato.engines.documents import MANIFEST, canonical, read_document
 from sfumato.engines.numbers import NumberForms, forms_written
 from sfumato.errors import PolicyError, ReadError
 from sfumato.release.privacy import DIFFERENTIAL_PRIVACY
@@ -36,8 +39,9 @@ if TYPE_CHECKING:
     from sfumato.losses.released import Losses, ReleasedColumn
     from sfumato.release.verify import Audit
 
-NAME = "manifest.json"
+NAME = MANIFEST
 FORMAT = 2  # that is written
+STREAM = 1  # of a stream, under "stream": its own number
 READ = (1, 2)  # that are read; in format 1, `data` names its one file, and every release is a recoding
 RECODING, SYNTHESIS = "recoding", "synthesis"  # of the words for what made a release, those that matter here
 MARGINALS = "marginals"  # tables of counts, which `release/marginals.py` reads
@@ -360,7 +364,7 @@ def load_manifest(folder: Path) -> dict[str, Any]:
     """What the manifest of a folder says, as it stands; a ReadError where there is none, or no JSON."""
     if not (folder / NAME).exists():
         hint = "name the folder that holds the data and its manifest"
-        raise ReadError(f'"{folder}" is no release: there is no {NAME} to read in it', hint=hint)
+        raise ReadError(f'"{folder}" is not a release: it has no {NAME}', hint=hint)
     found: dict[str, Any] = read_document(folder / NAME)
     return found
 
@@ -506,7 +510,7 @@ def of_population(manifest: Manifest) -> list[tuple[Model, tuple[str, ...], Clai
             made: Any = criterion(claim.model, **claim.parameters)
         except PolicyError as error:
             raise ReadError(f"{where} makes no sense: {error.what[:300]}") from None
-        if getattr(made, "of_population", None) is None:
+        if made.of_population is None:
             raise ReadError(f"{where} is of a model that does not count a population")
         found.append((made, tuple(dict.fromkeys(claim.quasi)), claim))
     return found
@@ -526,7 +530,7 @@ def wanted(manifest: Manifest) -> dict[tuple[Model, tuple[str, ...]], Claim | No
             made = criterion(str(model), **parameters)
         except PolicyError as error:
             raise ReadError(f"manifest.json: {where} makes no sense: {error.what[:300]}") from None
-        if getattr(made, "of_population", None) is not None:
+        if made.of_population is not None:
             raise ReadError(f"manifest.json: {where} counts a population, and does not stand among those")
         return made
 

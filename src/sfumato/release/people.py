@@ -34,6 +34,7 @@ ALLOWED = (
 )
 
 
+LISTED = 3  # columns that a warning names
 OFTEN = 0.2  # of the rows: where so many share a value of a column that names people, these have several rows
 
 
@@ -56,16 +57,17 @@ def may_name(kind: pl.DataType) -> bool:
 
 def warn_of_repeats(frame: pl.DataFrame, identifying: Iterable[str]) -> None:
     """Name in a warning the identifying columns by which people seem to have several rows."""
-    found = []
+    found, schema = [], frame.schema
     for name in identifying:
-        if not may_name(frame.schema[name]):
+        if not may_name(schema[name]):
             continue
         times = frame.get_column(name).drop_nulls().value_counts(name="rows").get_column("rows")
         several = int(times.filter(times > 1).sum())
         if len(times) > 1 and several > OFTEN * frame.height:
             found.append((name, int(times.max())))  # type: ignore[arg-type]
     if found:
-        listed = ", ".join(f'"{name}" (up to {most} rows share a value)' for name, most in found)
+        listed = ", ".join(f'"{name}" (up to {most} rows share a value)' for name, most in found[:LISTED])
+        listed += f" and {len(found) - LISTED} more" if len(found) > LISTED else ""
         what = f"people seem to have several rows, by {listed}. Classes are of rows, and may be fewer people"
         warn(RepeatedPersonWarning(what, found[0][0]))
 
@@ -115,7 +117,7 @@ def refuse_uncounted(require: Iterable[Any], units: Sequence[PeopleColumn], wild
     count the people of a class more than once."""
     if not units:
         return
-    wrong = list(dict.fromkeys(c.model for c in require if getattr(c, "by_people", None) is None))
+    wrong = list(dict.fromkeys(c.model for c in require if c.by_people is None))
     if wrong:
         raise PolicyError(
             f"{', '.join(wrong)} cannot count {units[0].noun}",
@@ -140,7 +142,7 @@ def for_records(require: Sequence[Any]) -> tuple[Any, ...]:
 def refuse_people(policy: Any, command: str) -> None:
     """Raise a PolicyError where a policy counts people, of the table or of a population, and what is to be done with it
     counts rows."""
-    if any(getattr(one, "of_population", None) is not None for one in policy.require):
+    if any(one.of_population is not None for one in policy.require):
         what = f"{command} counts rows, and this policy counts the people of a population"
         raise PolicyError(what, hint="run anonymize with it, or leave delta-presence and counted k-map out")
     if policy.person is not None or policy.household is not None:

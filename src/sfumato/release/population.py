@@ -71,7 +71,7 @@ class People:
 def by_population(require: Iterable[Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     """The criteria that count a population, and the others; a PolicyError where they count different ones."""
     given = tuple(require)
-    found = tuple(c for c in given if getattr(c, "of_population", None) is not None)
+    found = tuple(c for c in given if c.of_population is not None)
     if len({c.of_population for c in found}) > 1:
         what = "criteria count different populations"
         raise PolicyError(what, allowed="one table for all of them", hint="pass the same table to each")

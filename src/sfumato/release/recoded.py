@@ -93,7 +93,7 @@ class Recoded(Release):
 
     @property
     def original(self) -> pl.DataFrame:
-        """The table that it was made from, before any step, as Polars; a PolicyError where that is not in memory."""
+        """The table that it was made from, before any step, as Polars; a PolicyError where that is out-of-core."""
         return super().original if self.masking is None else self.masking.original
 
     @property
@@ -257,7 +257,7 @@ class Recoded(Release):
             row_counts=again.get_column(COUNT), whole=self.whole or {}, hierarchies=hierarchies,
         )  # fmt: skip
         if not found.holds or found.rows != self.verification.rows:
-            raise BrokenPromise("the release no longer is the table that was verified, so it cannot be saved")
+            raise BrokenPromise("the release is no longer the table that was verified, so it cannot be saved")
         return TupleCounts(table, known=again)
 
     def _refuse_hidden(self, found: Verification) -> None:

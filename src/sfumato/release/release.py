@@ -112,7 +112,7 @@ class Release(Described, ABC):
 
     @cached_property
     def table(self) -> pl.DataFrame:
-        """The released rows, as Polars; a PolicyError where they are not in memory."""
+        """The released rows, as Polars; a PolicyError where it is out-of-core."""
         self._needs_rows()
         if isinstance(self.data, pl.DataFrame) and not self.numbers.form:
             return self.data
@@ -120,14 +120,14 @@ class Release(Described, ABC):
 
     @property
     def original(self) -> pl.DataFrame:
-        """The table that it was made from, as Polars; a PolicyError where that is not in memory."""
+        """The table that it was made from, as Polars; a PolicyError where that is out-of-core."""
         self._needs_rows()
         return self.engine.sample(self.engine.rows())
 
     def _needs_rows(self) -> None:
         if not self.in_memory:
             hint = "read its data with sf.read, sf.scan or sf.Database; the verbs take the release as it is"
-            raise PolicyError("the rows of this release are not in memory", hint=hint)
+            raise PolicyError("this release is out-of-core, so it has no rows to hand back", hint=hint)
 
     @property
     def location(self) -> Engine | Path:
@@ -181,7 +181,7 @@ class Release(Described, ABC):
     ) -> Path:
         """Write data, manifest.json and report.html into a new folder: all of it, verified from the file, or none.
 
-        `format` is csv without one, and parquet where the rows are not in memory. `internal_report` is a file outside
+        `format` is csv without one, and parquet of an out-of-core table. `internal_report` is a file outside
         of the folder, for its owner's eyes: the comparison with the original. With `pdf`, each report is printed beside
         itself, by Chromium.
         """
@@ -190,7 +190,7 @@ class Release(Described, ABC):
         if isinstance(table, Path):
             raise OutputError(f"the release is in {table} already", hint="copy the folder")
         if internal_report is not None and not self.in_memory:
-            what = "the internal report compares rows, and those of this release are not in memory"
+            what = "the internal report compares rows, and this release is out-of-core"
             raise PolicyError(what, hint="leave internal_report out")
         to = destination(Folder(path_of(path), format, overwrite), table)
         columns = tuple(str(column["name"]) for column in self.manifest["data"]["columns"])

@@ -20,7 +20,7 @@ from sfumato.core.parameters import column_names, column_set, known_columns, map
 from sfumato.core.policy import Policy
 from sfumato.core.printed import printed, with_texts
 from sfumato.core.progress import Progress
-from sfumato.core.protocols import BY_CONSTRUCTION, PROVEN
+from sfumato.core.protocols import BY_CONSTRUCTION
 from sfumato.core.registry import field_values
 from sfumato.core.roles import REST, K, Roles, Undecided, check_roles, digits_of, undecided
 from sfumato.core.spelling import warn_of_spellings
@@ -523,9 +523,9 @@ def refuse_hidden(policy: Policy, found: Verification) -> None:
 def _refuse_unprovable(require: Iterable[Any], populations: bool) -> None:
     """Raise a PolicyError where the rows of a table are asked for what holds by construction, or not at all."""
     for c in require:
-        if not populations and getattr(c, "of_population", None) is not None:
+        if not populations and c.of_population is not None:
             raise PolicyError(f"{c.model} counts a population here, which anonymize and verify alone do")
-        if getattr(c, "how", PROVEN) == BY_CONSTRUCTION:
+        if c.how == BY_CONSTRUCTION:
             what = f"no rows prove {c.model}: it follows from how they were made, which the folder of a release says"
             raise PolicyError(what, hint=f"verify the folder; of the rows ask for k-anonymity with k = {c.least_size}")
 

@@ -29,7 +29,7 @@ from sfumato.engines.tables import store_of
 from sfumato.errors import BrokenPromise, MissingExtra, OutputError, PolicyError, ReadError
 from sfumato.release.data_files import data_files
 from sfumato.release.folder import verify_folder, verify_manifest
-from sfumato.release.manifest import load_manifest
+from sfumato.release.manifest import NAME, load_manifest
 from sfumato.release.verify import Verification
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ DIRECTIONS = frozenset(
 )  # they reorder a line
 PUBLIC = bytes.fromhex("302a300506032b6570032100")  # of an Ed25519 key as DER, before its 32 bytes
 PEM = re.compile(rb"\s*-----BEGIN PUBLIC KEY-----([A-Za-z0-9+/=\s]+)-----END PUBLIC KEY-----\s*")
-LARGEST_KEY = 1 << 16
+LARGEST_KEY_FILE = 1 << 16  # bytes
 
 Passphrase = str | bytes | Callable[[], str | bytes] | None
 
@@ -195,7 +195,7 @@ def new_key(path: str | Path, *, passphrase: str | bytes | None) -> Path:
     public = target.with_suffix(".pub")
     if target == public:
         raise PolicyError("the name of a key must not end in .pub", hint="call it steward.pem")
-    if (target.parent / "manifest.json").exists():
+    if (target.parent / NAME).exists():
         raise OutputError(f"{target.parent} is a release, and a key must not be published", hint="keep it elsewhere")
     secret = passphrase.encode("utf-8", "surrogateescape") if isinstance(passphrase, str) else passphrase
     if secret is not None and not secret:
@@ -408,7 +408,7 @@ def _day(value: Any) -> str:
 def _content(path: Path) -> bytes:
     """The bytes of a key file."""
     try:
-        if not path.is_file() or path.stat().st_size > LARGEST_KEY:
+        if not path.is_file() or path.stat().st_size > LARGEST_KEY_FILE:
             raise ReadError(f'"{path}" is no key file')
         return path.read_bytes()
     except OSError as error:

@@ -238,7 +238,7 @@ def refuse_false(facts: Iterable[FactFinding]) -> None:
             raise BrokenPromise(f"{what}. It is not released; this is a fault of Sfumato")
 
 
-def verify_store(
+def verify_engine(
     store: Engine,
     quasi: Sequence[Sequence[str]],
     require: Sequence[Any],
@@ -256,7 +256,7 @@ def verify_store(
 
     >>> from sfumato.criteria import KAnonymity
     >>> from sfumato.engines.files.table import FileTable
-    >>> verify_store(FileTable("out/*.parquet"), [["age"]], [KAnonymity(5)]).holds  # doctest: +SKIP
+    >>> verify_engine(FileTable("out/*.parquet"), [["age"]], [KAnonymity(5)]).holds  # doctest: +SKIP
     True
     """
     schema, sensitive = store.schema(), {a for c in require for a in c.needs}

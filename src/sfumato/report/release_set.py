@@ -61,6 +61,8 @@ def _promise(promise: Mapping[str, Any]) -> Markup:
     if promise["measured"] is not None and promise["how"] == PROVEN:
         measured = f"Measured {number(promise['measured'])}, asked {number(promise['bound'])}."
         said.append(tag("p", measured, "" if promise["holds"] else " It does not hold."))
+    if promise["note"]:
+        said.append(tag("p", "Note: ", promise["note"], class_="quiet"))
     if known is not None and known.stops:
         said.append(tag("p", tag("strong", "It stops: "), known.stops))
     return tag("section", tag("h2", title), *said)
@@ -97,14 +99,14 @@ def _value(value: Any) -> str | Markup:
 
 
 def _links(manifest: Mapping[str, Any]) -> Markup | None:
-    """What joins the tables."""
+    """What joins the tables, or that they are of the same people though nothing does."""
     rows = []
     for link in manifest["links"]:
         by = names(link["columns"]) if link["columns"] else ""
         rows.append([link["kind"], names(link["tables"]), by])
     if not rows:
         return None
-    return tag("section", tag("h2", "What joins them"), table(["link", "tables", "by"], rows, "Links"))
+    return tag("section", tag("h2", "How they belong together"), table(["link", "tables", "by"], rows, "Links"))
 
 
 def _rows(said: Mapping[str, Any], frame: pl.DataFrame) -> Markup:

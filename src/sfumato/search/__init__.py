@@ -163,12 +163,12 @@ def refuse_trace(search: Any, problem: Problem) -> None:
         what = f"{name} does not tell its steps" + (" with these parameters" if name in told else "")
         raise PolicyError(what, allowed=", ".join(told), hint="leave trace out, or name one of these searches")
     if several := [a.name for a in problem.attributes if isinstance(a.recipe, Either)]:
-        what = f"the steps of a search are told of one hierarchy per column, and {quoted(several)} has alternatives"
+        what = f"steps of a search need one hierarchy per column, and {quoted(several)} has alternatives"
         raise PolicyError(what, hint="take one of them")
     values = problem.rows * len(problem.attributes)
     if values > MOST_TRACED:
         raise PolicyError(
-            "the steps of a search are told of small tables only",
+            "the steps of a search can be shown for small tables only",
             got=f"{problem.rows} rows of {len(problem.attributes)} quasi-identifiers, {values} values",
             allowed=f"at most {MOST_TRACED} values",
             hint="take a part of the rows",
@@ -176,7 +176,7 @@ def refuse_trace(search: Any, problem: Problem) -> None:
     vectors = lattice_of(problem.attributes, problem.levels).size if search.code == "AG_TS" else 0
     if vectors > MOST_TRACED:
         raise PolicyError(
-            "the steps of a search are told of small lattices only",
+            "the steps of a search can be shown for small lattices only",
             got=f"{vectors} level vectors",
             allowed=f"at most {MOST_TRACED}",
             hint="take fewer columns, or bound the levels",

@@ -15,7 +15,7 @@ import numpy as np
 from sfumato.core.cells import Cells, Histogram, count_cells, count_histogram
 from sfumato.core.microdata import Microdata
 from sfumato.core.policy import Policy
-from sfumato.core.protocols import Criterion
+from sfumato.core.protocols import Criterion, Search
 from sfumato.criteria.known_population import MEMBER, MEMBERSHIP, OTHER
 from sfumato.criteria.within_population import WithinPopulation
 from sfumato.errors import PolicyError
@@ -128,16 +128,10 @@ def of_released_rows(
     return told, own.cells, number[found.of_entry]
 
 
-def counts_population(search: Any) -> bool:
-    """Whether a search takes criteria that count a population: people with equal values then have one label, no two
-    labels of classes cover the same values, and the loss that it compares is that of `Problem.released`, if any."""
-    return bool(getattr(search, "counts_population", False))
-
-
-def refuse_for_population(search: Any, name: str, policy: Policy, allowed: Sequence[str]) -> None:
+def refuse_for_population(search: Search, name: str, policy: Policy, allowed: Sequence[str]) -> None:
     """Raise a PolicyError for what cannot be had where a population is counted."""
     faults = []
-    if not counts_population(search):
+    if not search.counts_population:
         faults.append(f"{name} counts no population: use {', '.join(allowed)}")
     if policy.suppression:
         faults.append("no row may be suppressed: who of the population fits no record would tell of those left out")

@@ -13,7 +13,7 @@ from sfumato.core.hierarchy import kind_of
 from sfumato.core.labels import Labels, of_nodes, of_ranges
 from sfumato.core.microdata import Attribute, microdata
 from sfumato.core.printed import printed
-from sfumato.core.wording import count, quoted
+from sfumato.core.wording import count, percent, quoted
 from sfumato.errors import BrokenPromise, ColumnError, EmptyTable, Infeasible
 from sfumato.series.m_invariance import InvariantGroups, Signatures, eligible, groups_of, signatures_of
 from sfumato.series.state import PEOPLE, PERSON, Secret, State
@@ -151,7 +151,7 @@ def _refuse_too_few(code: np.ndarray, signature: np.ndarray, values: int, m: int
         share = counts.max() / counts.sum()
         what = f'one value of "{sensitive}" is too frequent for groups of {m} different ones'
         hint = f"a smaller m, at most {int(counts.sum() // counts.max())}"
-        raise Infeasible(what, got=f"{share:.1%} of the rows", allowed=f"{1 / m:.1%}", hint=hint)
+        raise Infeasible(what, got=f"{percent(share)} of the rows", allowed=percent(1 / m), hint=hint)
 
 
 def _kept_without_memory(

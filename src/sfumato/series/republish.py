@@ -49,7 +49,7 @@ DEFAULT_M = 3
 
 
 @dataclass(frozen=True)
-class Kept:
+class SeriesState:
     """Where the state of a series is kept, and with which key."""
 
     place: Path
@@ -67,7 +67,7 @@ class Republished(ReleaseSet):
 
     turnover: Turnover
     left_out: tuple[str, ...] = ()
-    kept: Kept | None = field(default=None, compare=False)
+    kept: SeriesState | None = field(default=None, compare=False)
 
     def __getstate__(self) -> dict[str, Any]:
         """What is copied and pickled: what leaves, without the key."""
@@ -220,7 +220,7 @@ def republish(
         about=about_of(about, {name: dtype for frame in tables.values() for name, dtype in frame.schema.items()}),
     )
     known = {one.name: getattr(found, one.name) for one in fields(found)}
-    return Republished(**known, turnover=turnover, left_out=left_out, kept=Kept(place, secret, after))
+    return Republished(**known, turnover=turnover, left_out=left_out, kept=SeriesState(place, secret, after))
 
 
 def _listed(values: Any) -> list[Any]:
@@ -252,7 +252,7 @@ def _before(previous: Any, place: Path, secret: Secret) -> tuple[State | None, s
     folder = path_of(previous).expanduser()
     digest = states.manifest_hash(folder)
     if digest is None:
-        raise ReadError(f'"{folder}" is no release: there is no manifest.json to read in it')
+        raise ReadError(f'"{folder}" is not a release: it has no manifest.json')
     if kept is None:
         raise ReadError(f'there is no state "{place}"', hint="name the file that the release before was made with")
     if digest not in kept.manifests:

@@ -45,7 +45,7 @@ class ServedSession(Session):
 
 class ServedDataset:
     """A dataset that is registered: its session, those of analysts, and the threads that they are used on; one, where
-    the table is not in memory, as a connection is of a thread."""
+    the table is out-of-core, as a connection is of a thread."""
 
     def __init__(self, name: str, policy: ServicePolicy, log: AuditLog) -> None:
         self.name, self.table, self._policy, self._log = name, policy.datasets[name], policy, log

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sfumato.core.protocols import Generator
+from sfumato.core.generators import Generator
 from sfumato.core.registry import Registry, Variant
 from sfumato.synthetic.aim import AIM
 from sfumato.synthetic.bayes import Bayes

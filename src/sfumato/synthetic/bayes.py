@@ -59,6 +59,7 @@ class Bayes(SyntheticGenerator):
         super().__post_init__()
         self.settle(alpha=float(self.alpha))
 
+    fits_counts: ClassVar[bool] = True
     leaves: ClassVar[str] = (
         "Counts of a few rows, and values that only one person can have, are drawn as any other. How columns go "
         "together that the network does not join is kept only as far as those between them carry it."

@@ -15,6 +15,7 @@ import polars as pl
 
 from sfumato.core.parameters import is_whole, known_columns, mapping, shown
 from sfumato.core.printed import printed
+from sfumato.core.wording import is_real
 from sfumato.engines.protocol import COUNT
 from sfumato.errors import SHOWN, ColumnError, PolicyError
 
@@ -236,7 +237,7 @@ def _cut_points(name: str, given: Sequence[Any]) -> tuple[Kind, np.ndarray]:
             cuts = np.array(
                 [(time.replace(tzinfo=None) - zero) // dt.timedelta(microseconds=1) for time in times], float
             )
-    elif all(isinstance(value, int | float) and not isinstance(value, bool) for value in given):
+    elif all(is_real(value) for value in given):
         kind = "whole" if all(is_whole(value) for value in given) else "real"
         cuts = np.array(given, np.float64)
     else:
@@ -255,12 +256,14 @@ def _values(name: str, given: Sequence[Any], dtype: pl.DataType) -> pl.Series:
     if any(value is None or value == "" for value in given):
         raise PolicyError(f"{what} have a missing one among them", hint="missing= says where values may be missing")
     flags = all(isinstance(value, bool) for value in given)
-    numbers = not flags and all(isinstance(value, int | float) and not isinstance(value, bool) for value in given)
+    numbers = not flags and all(is_real(value) for value in given)
     if flags:
         values = pl.Series(name, list(given), pl.Boolean)
     elif numbers:
         whole = all(is_whole(value) for value in given)
-        values = pl.Series(name, list(given), pl.Int64 if whole else pl.Float64)
+        values = (
+            pl.Series(name, list(given), pl.Int64) if whole else pl.Series(name, list(map(float, given)), pl.Float64)
+        )
         if (dtype.is_integer() if whole else dtype.is_float()) and not values.cast(dtype, strict=False).null_count():
             values = values.cast(dtype)
     else:

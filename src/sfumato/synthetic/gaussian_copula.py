@@ -12,8 +12,8 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 import polars as pl
 
+from sfumato.core.covariance import root
 from sfumato.core.parameters import YesNo
-from sfumato.masking.moments import root
 from sfumato.synthetic.columns import SyntheticColumn, columns_of, decoded, encoded, mostly_alone
 from sfumato.synthetic.generator import FitContext, SyntheticGenerator
 from sfumato.synthetic.model import FittedModel

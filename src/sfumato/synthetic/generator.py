@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from sfumato.core.configured import Configured
+from sfumato.core.generators import Generator
 from sfumato.core.parameters import check_fields
 from sfumato.core.progress import Progress, quiet
-from sfumato.core.protocols import Generator
 
 
 @dataclass(frozen=True, eq=False, repr=False)

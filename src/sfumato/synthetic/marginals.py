@@ -66,6 +66,7 @@ class Marginals(SyntheticGenerator):
         super().__post_init__()
         self.settle(margins=self._margins(), zeros=self._zeros())
 
+    fits_counts: ClassVar[bool] = True
     leaves: ClassVar[str] = (
         "The margins tell what they count: a count of one row is that person's. How columns go together that no margin "
         "joins is lost."

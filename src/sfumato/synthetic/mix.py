@@ -11,8 +11,8 @@ import numpy as np
 import polars as pl
 
 from sfumato.core.forms import make_variant
+from sfumato.core.generators import Generator, SyntheticModel
 from sfumato.core.parameters import Real, Written
-from sfumato.core.protocols import Generator, SyntheticModel
 from sfumato.core.registry import variant_name
 from sfumato.core.wording import percent
 from sfumato.measures.attacks.kernels import ABSOLUTE, NAMED

@@ -19,8 +19,8 @@ from typing import Any, ClassVar
 import numpy as np
 import polars as pl
 
+from sfumato.core.generators import SyntheticModel
 from sfumato.core.parameters import path_of
-from sfumato.core.protocols import SyntheticModel
 from sfumato.errors import OutputError, ReadError
 
 FORMAT = "sfumato model 1"

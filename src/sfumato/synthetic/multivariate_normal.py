@@ -9,10 +9,10 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 import polars as pl
 
+from sfumato.core.covariance import mean_and_covariance, root
 from sfumato.core.parameters import YesNo
 from sfumato.core.wording import count, quoted
 from sfumato.errors import ColumnError, PolicyError
-from sfumato.masking.moments import mean_and_covariance, root
 from sfumato.synthetic.columns import SyntheticColumn, columns_of, decoded, encoded
 from sfumato.synthetic.generator import FitContext, SyntheticGenerator
 from sfumato.synthetic.model import FittedModel

@@ -147,6 +147,7 @@ class PrivateGenerator(SyntheticGenerator):
             missing=_lacking(self.missing, f"{self.name}: missing"),
         )
 
+    fits_counts: ClassVar[bool] = True
     leaves: ClassVar[str] = (
         "Noise hides what any one row adds, and so what few rows have in common: rare values and combinations are "
         "lost, or appear where nobody has them. What holds of many people is told, of those who are not in it, too."

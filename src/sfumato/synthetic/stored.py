@@ -13,20 +13,20 @@ import polars as pl
 from sfumato.core.printed import plain_values
 from sfumato.core.progress import Progress
 from sfumato.core.random_stream import RandomStream
+from sfumato.engines.batches import OutOfCoreRows, printable
 from sfumato.engines.files.recode import Tuples
 from sfumato.engines.files.table import ScannedFile
 from sfumato.engines.files.write import write_frames
 from sfumato.engines.order import INPUT
 from sfumato.engines.protocol import Plan
 from sfumato.errors import PolicyError, TooManyCells
-from sfumato.masking.streamed import StoredRows, printable
 from sfumato.synthetic.copies import without_copies
 from sfumato.synthetic.counts import Count
 
 BLOCK = 1 << 21  # rows that are drawn at a time, and compared with all rows of the original
 
 
-def sample_of(stored: StoredRows, rows: int, stream: RandomStream, report_progress: Progress) -> pl.DataFrame:
+def sample_of(stored: OutOfCoreRows, rows: int, stream: RandomStream, report_progress: Progress) -> pl.DataFrame:
     """Rows by chance, numbers and dates as such: any are as likely as others. Where rows have no order, and so no
     numbers to draw, they are drawn from those that the engine draws, which are the same each time."""
     what, names = "drawing a sample", printable(stored.engine)
@@ -47,7 +47,7 @@ def sample_of(stored: StoredRows, rows: int, stream: RandomStream, report_progre
     return stored.as_typed(pl.concat(parts) if parts else stored.engine.sample(1).select(names))
 
 
-def count_of(stored: StoredRows, most: int, report_progress: Progress, as_typed: bool = True) -> Count:
+def count_of(stored: OutOfCoreRows, most: int, report_progress: Progress, as_typed: bool = True) -> Count:
     """What counts the distinct tuples of some columns over all rows, numbers and dates as such unless it is not to."""
 
     def count(names: Sequence[str]) -> pl.DataFrame:
@@ -62,7 +62,7 @@ def count_of(stored: StoredRows, most: int, report_progress: Progress, as_typed:
     return count
 
 
-def stored_repeats(stored: StoredRows, drawn: pl.DataFrame, report_progress: Progress) -> np.ndarray:
+def stored_repeats(stored: OutOfCoreRows, drawn: pl.DataFrame, report_progress: Progress) -> np.ndarray:
     """Which drawn rows are equal to a row that stands alone among all rows of the original, which are read once."""
     rows = _keys(drawn)
     tuples = Tuples(rows.unique())
@@ -83,7 +83,7 @@ def _keys(table: pl.DataFrame) -> pl.DataFrame:
 class DrawnRows:
     """The rows of a synthetic table, to be written; what they repeated is known once they are."""
 
-    stored: StoredRows
+    stored: OutOfCoreRows
     draws: Sequence[Callable[[int], pl.DataFrame]]  # one for each copy of the table
     rows: int  # of each copy
     copies: str

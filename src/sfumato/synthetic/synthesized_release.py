@@ -12,22 +12,22 @@ import numpy as np
 import polars as pl
 
 from sfumato.core.fingerprint import key, secret_seed
+from sfumato.core.generators import Generator, SyntheticModel
 from sfumato.core.masked import NOT_ANONYMOUS, Fact
 from sfumato.core.mechanisms import opendp
 from sfumato.core.parameters import known_columns
 from sfumato.core.policy import Policy
 from sfumato.core.printed import alike_as_one, printed
 from sfumato.core.progress import Progress
-from sfumato.core.protocols import Generator, SyntheticModel
 from sfumato.core.random_stream import RandomStream, stream_of
 from sfumato.core.registry import variant_name
 from sfumato.core.roles import Roles
 from sfumato.core.wording import count
+from sfumato.engines.batches import OutOfCoreRows
 from sfumato.engines.memory.table import MemoryTable, leave
 from sfumato.engines.order import RANDOM, RowOrder
 from sfumato.engines.protocol import COUNT, Engine, Plan, refuse_types
 from sfumato.errors import BrokenPromise, PolicyError
-from sfumato.masking.streamed import StoredRows
 from sfumato.measures.risk.copied_uniques import repeats
 from sfumato.measures.table import DEFAULT_MAX_CELLS, TupleCounts
 from sfumato.release.changed import ChangedRelease, promised_columns, verified, verified_counts
@@ -62,7 +62,7 @@ class SynthesisRequest:
     about: Mapping[str, Any]
     hierarchies: Mapping[str, Any]  # column to recipe
     row_key: tuple[str, ...] = ()
-    stored: StoredRows | None = None  # the rows of an out-of-core table, of which `frame` is a sample
+    stored: OutOfCoreRows | None = None  # the rows of an out-of-core table, of which `frame` is a sample
     by_counts: bool = False  # whether the model is fitted to counts of all rows, and not to the sample
     max_cells: int = DEFAULT_MAX_CELLS
     account: Any = None  # that a private release is charged to
@@ -292,9 +292,8 @@ def _fitted(request: SynthesisRequest, copy: int = 0) -> tuple[SyntheticModel, n
             return generator.fit(frame[learnt_from], context), held_out, learnt_from
     assert request.stored is not None
     counting = count_of(request.stored, request.max_cells, report_progress, as_typed=not generator.private)
-    learning: Any = generator
     with _charged(request):
-        return learning.fit_counts(counting, dict(frame.schema), context), held_out, learnt_from
+        return generator.fit_counts(counting, dict(frame.schema), context), held_out, learnt_from
 
 
 @contextmanager
@@ -325,7 +324,7 @@ def _drawn(request: SynthesisRequest) -> Synthesis:
             drawn = drawn.select(pl.lit(number + 1, pl.Int64).alias(COPY), pl.all())
         firsts.append(first)
         found.append(drawn)
-    return Synthesis(pl.concat(found), firsts[0], held_out, learnt_from, repeated, getattr(model, "spent", ()))
+    return Synthesis(pl.concat(found), firsts[0], held_out, learnt_from, repeated, model.spent)
 
 
 def _rows(request: SynthesisRequest, model: Any) -> int:
@@ -380,8 +379,7 @@ def synthesize_stored(table: Engine, engine: Engine, request: SynthesisRequest, 
         verification = verified_counts(counts, (), request.policy, request.roles.quasi)
         if verification.rows != rows.drawn or tuple(staged.written.schema()) != tuple(schema):
             raise BrokenPromise("the release does not have the rows and columns that it should have")
-        spent = getattr(model, "spent", ())
-        verification = _with_privacy(verification, request, spent)
+        verification = _with_privacy(verification, request, model.spent)
         stated = [as_dict(fact, number) for number, fact in _stated(request)]
         facts = tuple(replace(unchecked(fact, ALL_ROWS), holds=True) for fact in stated)
         release = SynthesizedRelease(
@@ -389,7 +387,7 @@ def synthesize_stored(table: Engine, engine: Engine, request: SynthesisRequest, 
             entries=pl.DataFrame(schema=schema), row_counts=pl.Series(COUNT, [], pl.Int64), path=folder_of(to),
             place=staged.describe(), fingerprint=None if private else engine.fingerprint(key()),
             counts=counts,
-            synthesis=Synthesis(frame.clear(), frame.clear(), held_out, learnt_from, rows.repeated, spent),
+            synthesis=Synthesis(frame.clear(), frame.clear(), held_out, learnt_from, rows.repeated, model.spent),
         )  # fmt: skip
         report_progress("counting what is not covered", None)
         page = report(release.manifest, reach=release.reach, counts=counts)

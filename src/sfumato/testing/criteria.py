@@ -18,11 +18,12 @@ import polars as pl
 
 from sfumato.core.cells import Cells, Histogram
 from sfumato.core.compiled import workers
-from sfumato.core.protocols import Monotonicity, Side, TableCriterion
+from sfumato.core.protocols import BY_CONSTRUCTION, PROVEN, Monotonicity, Side, TableCriterion
 from sfumato.core.registry import members
 from sfumato.criteria import criterion as by_name
 from sfumato.criteria import parse
 from sfumato.criteria.known_population import KnownPopulation
+from sfumato.criteria.model import CONCENTRATED, SHARES, SIZES
 from sfumato.errors import Infeasible, PolicyError
 from sfumato.search.lattice.checker import Ladders, NodeChecker
 from sfumato.search.lattice.value_limits import stack_limits
@@ -48,6 +49,10 @@ def check_criterion_declaration(criterion: Any) -> None:
     assert criterion.side in get_args(Side), f"{name}: side is {criterion.side!r}"
     assert isinstance(criterion.needs, tuple), f"{name}: needs is no tuple of column names"
     assert criterion.least_size >= 1, f"{name}: least_size is below 1"
+    assert criterion.how in (PROVEN, BY_CONSTRUCTION), f"{name}: how is {criterion.how!r}"
+    assert criterion.by_people in (None, SIZES, SHARES, CONCENTRATED), f"{name}: by_people is {criterion.by_people!r}"
+    known = criterion.of_population is None or isinstance(criterion.of_population, KnownPopulation)
+    assert known, f"{name}: of_population is neither None nor the table of a population"
     assert hash(criterion) is not None
     parameters = criterion.parameters()
     assert json.loads(json.dumps(parameters)) == parameters, f"{name}: parameters are no plain values"
@@ -195,7 +200,7 @@ def check_criterion_release(criterion: Any) -> None:
             break
         rows = 60
         table = {"a": rng.choices("pqrs", k=rows), "b": rng.choices(range(6), k=rows)}
-        counts = getattr(criterion, "of_population", None) is not None
+        counts = criterion.of_population is not None
         needs = () if counts else criterion.needs
         columns = {name: rng.choices([v for v in tree if v is not None], k=rows) for name in needs}
         for column in columns.values():

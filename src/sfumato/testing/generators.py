@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from sfumato.core.generators import SyntheticModel
+from sfumato.core.registry import members
 from sfumato.synthetic import GENERATORS, load_model
 from sfumato.synthetic.columns import columns_of
 from sfumato.synthetic.generator import FitContext
@@ -99,6 +101,9 @@ def check_generator_declaration(generator: Any) -> None:
     assert generator.leaves, "it does not say what it leaves open"
     assert not {*generator.published_parameters()} & {*generator.secret}, "it publishes a secret parameter"
     assert {*generator.kinds} <= {"number", "category"}, f"unknown kinds of columns: {generator.kinds}"
+    assert isinstance(generator.fits_counts, bool), "fits_counts is not True or False"
+    lacking = [member for member in members(SyntheticModel) if not hasattr(_fitted(generator), member)]
+    assert not lacking, f"its model lacks {', '.join(lacking)}"
 
 
 def check_generator_schema(generator: Any) -> None:

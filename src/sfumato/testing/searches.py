@@ -61,7 +61,7 @@ def check_search_declaration(search: Any) -> None:
     """What it declares is of the right kind, and its parameters make it again."""
     assert search.code in CODES, f"code is {search.code!r}; known: {', '.join(sorted(CODES))}"
     assert search.guarantee in GUARANTEES, f"guarantee is {search.guarantee!r}"
-    for name in ("splits", "wildcard", "by_level"):
+    for name in ("splits", "wildcard", "by_level", "counts_population", "fragments"):
         assert isinstance(getattr(search, name), bool), f"{name} is not True or False"
     assert isinstance(search.needs, tuple), "needs is no tuple of column names"
     told = isinstance(search.traces, tuple) and all(issubclass(kind, Event) for kind in search.traces)

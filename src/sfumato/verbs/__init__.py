@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import polars as pl
 
@@ -15,7 +15,7 @@ from sfumato.core.masked import typed
 from sfumato.core.microdata import encode
 from sfumato.core.policy import Policy, sets_required
 from sfumato.core.progress import Progress, cancellable, quiet
-from sfumato.core.protocols import BY_CONSTRUCTION, PROVEN
+from sfumato.core.protocols import BY_CONSTRUCTION
 from sfumato.core.roles import Roles
 from sfumato.core.spelling import normalised
 from sfumato.criteria import KAnonymity
@@ -72,12 +72,12 @@ from sfumato.release.request import (
 )
 from sfumato.release.sampled import check_private
 from sfumato.release.signature import signed
-from sfumato.release.verify import CountedTable, RowTable, Verification, verify_store, verify_table
+from sfumato.release.verify import CountedTable, RowTable, Verification, verify_engine, verify_table
 from sfumato.search import MPALM, SEARCHES, Automatic, Optimal, SafePub, search_name
 from sfumato.search import search as parse_search
 from sfumato.search.events import Trace
 from sfumato.search.lattice.safepub import asked_privacy
-from sfumato.search.population import counts_population, refuse_for_population
+from sfumato.search.population import refuse_for_population
 from sfumato.series.streams.verify import holds_stream, verify_stream
 
 __all__ = ["anonymize", "read", "verify"]
@@ -87,7 +87,7 @@ Names = Sequence[str]
 
 def counts_people(asked: Any) -> bool:
     """Whether a criterion counts the people of a population beside the table."""
-    return getattr(asked, "of_population", None) is not None
+    return asked.of_population is not None
 
 
 @cancellable
@@ -128,7 +128,7 @@ def anonymize(
     to: Any = None,
     max_cells: int = DEFAULT_MAX_CELLS,
     account: Any = None,
-) -> Recoded:
+) -> Recoded | Any:  # a ReleaseSet where a search takes the table apart
     """Blur a table until it satisfies the criteria, and prove it from the released rows.
 
     Parameters
@@ -197,7 +197,7 @@ def anonymize(
     parameters.check_trace(trace)
     asked = criteria(require, k, unprovable=True)
     chosen = parse_search(search)
-    if private := any(getattr(c, "how", PROVEN) == BY_CONSTRUCTION for c in asked):
+    if private := any(c.how == BY_CONSTRUCTION for c in asked):
         chosen = SafePub() if isinstance(chosen, Automatic) else chosen
         asked = (*asked, KAnonymity(asked_privacy(asked).k))
     _refuse_other_search(chosen, private, account)
@@ -247,7 +247,7 @@ def anonymize(
         ending = "exact" if counting else ends_named(ends)  # ends are values of the population, which is public
         policy = Policy(roles.quasi, promised, suppression, parse_loss(loss), ending, neat, standard)
         if counting:
-            able = [name for name, one in SEARCHES.items() if counts_population(one.example)]
+            able = [name for name, one in SEARCHES.items() if one.example.counts_population]
             refuse_for_population(method, search_name(method), policy, able)
         policy.limit(engine.rows())
         recipes = recipes_of(nothing, hierarchies, policy.columns)
@@ -258,7 +258,9 @@ def anonymize(
             refuse_types(schema, released)
             refuse_out_of_core(method, normalise)
             if trace is not None:
-                raise PolicyError("the steps of a search are told of tables in memory only", hint="leave trace out")
+                raise PolicyError(
+                    "the steps of a search can be shown for tables in memory only", hint="leave trace out"
+                )
         request = Request(
             policy=policy,
             roles=roles,
@@ -290,8 +292,7 @@ def anonymize(
                       "weight": weight is not None, "row_key": row_key}  # fmt: skip
             request = check_private(request, engine, unused)
             request = replace(request, charge=_charged(account, request))
-        made = make_release(table, engine, request, place)
-        return cast(Recoded, made)  # but for searches that take the table apart, which name their class themselves
+        return make_release(table, engine, request, place)
 
 
 def _refuse_other_search(search: Any, private: bool, account: Any) -> None:
@@ -408,8 +409,8 @@ def verify(
     broken. `person` is a column that says whose each row is: people are then counted and not rows, as `household`
     counts households; with both, a promise has to hold for either. `population` is the table of the population that a
     release counts, in memory or not: without it, what is promised of it is stated, and not proven; labels of it are
-    read by the `hierarchies`, where they do not say themselves what they stand for. Of a table that is
-    not in memory, at most `max_cells` different combinations of values are held. `progress` is as for `anonymize`.
+    read by the `hierarchies`, where they do not say themselves what they stand for. Of an out-of-core
+    table, at most `max_cells` different combinations of values are held. `progress` is as for `anonymize`.
 
     >>> import sfumato as sf
     >>> sf.verify({"age": ["3*", "3*", "58"]}, quasi=["age"], require=sf.KAnonymity(2)).holds
@@ -478,7 +479,7 @@ def verify(
         rows: Any = RowTable(frame, {}, {})
         warn_of_unmeasured(frame, sets, sensitive, others_asked)
     else:
-        found = verify_store(table, sets, promised, recipes=recipes, wildcard=wildcard, max_cells=max_cells)
+        found = verify_engine(table, sets, promised, recipes=recipes, wildcard=wildcard, max_cells=max_cells)
         rows = CountedTable(TupleCounts(table, max_cells), {}, {})
         warn_of_unmeasured(table, sets, sensitive, others_asked)
     if counting:

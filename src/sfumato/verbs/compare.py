@@ -47,12 +47,12 @@ from sfumato.comparing.points import (
 from sfumato.core import compiled as kernels
 from sfumato.core import parameters
 from sfumato.core.fingerprint import fingerprint, key
+from sfumato.core.generators import Generator
 from sfumato.core.hierarchy import Hierarchy
 from sfumato.core.masked import typed
 from sfumato.core.microdata import encode
 from sfumato.core.parameters import whole_number, yes_or_no
 from sfumato.core.progress import Progress, cancellable, check_cancelled, quiet
-from sfumato.core.protocols import Generator
 from sfumato.core.roles import Roles
 from sfumato.core.spelling import normalised, one_spelling
 from sfumato.core.wording import count

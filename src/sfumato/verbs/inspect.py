@@ -27,7 +27,7 @@ from sfumato.release.request import LOOKED_AT
 if TYPE_CHECKING:
     from sfumato.core.hierarchy import Categories
 
-FIGURES = re.compile(r"\d+% of the rows")
+FIGURES = re.compile(r"(?:over )?\d[\d.]*% of the rows")
 PEOPLE_REPEAT = "several rows share a value: named as person, people are counted and not rows"
 MOST_PAIRED = 10  # columns tried in pairs: 45 counts at most, the columns with most values first
 

@@ -20,6 +20,7 @@ from sfumato.core.registry import variant_name
 from sfumato.core.roles import Roles, Undecided, reasons
 from sfumato.core.wording import quoted
 from sfumato.criteria.model import protected_by
+from sfumato.engines.batches import OutOfCoreRows
 from sfumato.engines.order import CANONICAL, order_of
 from sfumato.engines.protocol import Engine
 from sfumato.engines.tables import engine_of, private_engine
@@ -27,7 +28,6 @@ from sfumato.errors import ColumnError, PolicyError, UndecidedColumns
 from sfumato.losses import loss as parse_loss
 from sfumato.masking.masked_release import MaskedRelease, MaskRequest, check_private, mask_release, mask_stored
 from sfumato.masking.run import with_columns
-from sfumato.masking.streamed import StoredRows
 from sfumato.measures.table import DEFAULT_MAX_CELLS, SAMPLE
 from sfumato.release.about import about_of
 from sfumato.release.destination import Table, destination
@@ -126,7 +126,7 @@ def mask(
             frame = typed(given, written)
         else:
             (progress or quiet)("reading all rows", None)
-            stored = StoredRows.of(engine, given, written, key)
+            stored = OutOfCoreRows.of(engine, given, written, key)
             frame = stored.as_typed(given)
         refuse_same(key, engine, frame.height if stored is None else stored.rows)
         nothing = frame.clear()

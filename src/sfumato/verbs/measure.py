@@ -77,7 +77,8 @@ def risk(
 
     Parameters
     ----------
-    data: a frame, a file, a store, a Release or a release folder; the last two know `quasi`, `sensitive` and `weight`.
+    data: a frame, a file, an out-of-core table, a Release or a release folder; the last two know `quasi`, `sensitive`
+        and `weight`.
     quasi: the columns that others may know, or several sets of them.
     population: a table of the population that the people were drawn from, or its size. sampling_fraction: the share of
         it that is in the table; it follows from a population or from weights.
@@ -311,14 +312,14 @@ def utility(
 
     Parameters
     ----------
-    original, released: frames, files or stores; `released` may be a Release or a release folder. A Release alone is
-        enough: it knows its original.
+    original, released: frames, files or out-of-core tables; `released` may be a Release or a release folder. A
+        Release alone is enough: it knows its original.
     quasi: the columns of the information losses and of the queries; those of the release, or those that changed.
     target: a column to predict: adds the classification metric and, where scikit-learn is installed, learning.
     rows, key: the original row (from 0) of each released row, or a column in both that names each record once. Without
         them equally long tables are taken to be in the same order; a release folder whose rows are not, or are fewer,
         is measured by distributions only, and `notes` says so.
-    max_cells: where a table is not in memory, how many different combinations of values may be held. `rows` and `key`
+    max_cells: of an out-of-core table, how many different combinations of values may be held. `rows` and `key`
         are refused there, and what compares row by row is left out.
     k: the class size that was asked for, for c-avg. queries: how many random counts; 0 for none. dimension: of the
         contingency tables. seed: of queries and learning. hierarchies: to read the labels of the release by.

@@ -11,6 +11,7 @@ import polars as pl
 
 from sfumato.core import parameters
 from sfumato.core.forms import make_variant
+from sfumato.core.masked import typed
 from sfumato.core.progress import Progress, cancellable, quiet
 from sfumato.criteria import KAnonymity
 from sfumato.engines.memory.table import enter
@@ -96,7 +97,7 @@ def mine(
     else:
         if basket is not None:
             raise PolicyError("baskets need a column of items", hint="name it in item")
-        problem, source = _rows(data, features, target, k, l, report)
+        problem, source = _rows(data, features, target, getattr(chosen, "target", None), k, l, report)
         policy = {"insensitive": list(source.columns)}
     made = release_mined(chosen, problem, source, policy)
     if not compare:
@@ -191,8 +192,9 @@ def _baskets(
 
 
 def _rows(
-    data: Any, features: Sequence[str] | None, target: str | None, k: int, l: int, report: Progress
-) -> tuple[MiningProblem, pl.DataFrame]:
+    data: Any, features: Sequence[str] | None, target: str | None, predicted: str | None, k: int, l: int,
+    report: Progress,
+) -> tuple[MiningProblem, pl.DataFrame]:  # fmt: skip
     frame, _ = enter(data)
     names = list(frame.columns if features is None else parameters.column_set(features, "features"))
     if target is not None:
@@ -201,4 +203,5 @@ def _rows(
     frame = frame.select(names)
     if any("=" in name or not name for name in names):
         raise ColumnError('the name of a column is empty, or has "=" in it, which parts names from values')
-    return MiningProblem(k, l, None, frame, report), frame
+    learned = typed(frame, [predicted]) if predicted is not None else frame  # files have texts alone
+    return MiningProblem(k, l, None, learned, report), frame

@@ -21,7 +21,7 @@ PROFILES = ("hipaa", "gdpr")  # those that look at rows or at every cell
 
 
 def in_memory(data: Any, what: str) -> Any:
-    """The table as it is, or a PolicyError that names what cannot be done with one that is not in memory."""
+    """The table as it is, or a PolicyError that names what cannot be done with an out-of-core one."""
     stored = isinstance(data, Release) and not data.in_memory
     if stored or isinstance(data, TupleCounts) or store_of(data) is not None:
         refuse(what)
@@ -65,7 +65,7 @@ def utility_of_counts(
     key: Any,
     **asked: Any,
 ) -> dict[str, Any]:
-    """The summary of utility where the original, the release or both are not in memory."""
+    """The summary of utility where the original, the release or both are out-of-core."""
     from sfumato.measures.utility import utility_summary
     from sfumato.measures.utility.pair import counted_pair
 

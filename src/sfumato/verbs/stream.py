@@ -12,7 +12,7 @@ from sfumato.engines.tables import is_spark
 from sfumato.errors import PolicyError
 from sfumato.series.streams import STREAMS
 from sfumato.series.streams.folder import FolderStream
-from sfumato.series.streams.request import asked_of
+from sfumato.series.streams.request import parse_request
 from sfumato.series.streams.stream import Stream
 
 Names = str | Sequence[str]
@@ -83,7 +83,7 @@ def stream(
     (6, 0)
     """
     algorithm = variant_of_words(STREAMS, "stream algorithm", search)
-    asked = asked_of(
+    asked = parse_request(
         algorithm, person=person, quasi=quasi, sensitive=sensitive, insensitive=insensitive, identifying=identifying,
         require=require, delay=delay, hierarchies=hierarchies, domains=domains, ends=ends, seed=seed, time=time,
         unprotected=unprotected,

@@ -32,7 +32,7 @@ def suggest(release: Any, *, cost: bool = False, progress: Progress | None = Non
 
     Raises
     ------
-    PolicyError: it is no release, or its rows are not in memory and the cost is asked for. Infeasible: no recoding
+    PolicyError: it is no release, or it is out-of-core and the cost is asked for. Infeasible: no recoding
     satisfies what is suggested.
 
     >>> import sfumato as sf

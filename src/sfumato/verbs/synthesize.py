@@ -9,21 +9,21 @@ from typing import Annotated, Any
 
 from sfumato.core import parameters
 from sfumato.core.forms import make_variant
+from sfumato.core.generators import Generator
 from sfumato.core.masked import typed
 from sfumato.core.parameters import OneOf, Real, Whole
 from sfumato.core.policy import Policy, sets_required
 from sfumato.core.progress import Progress, cancellable, quiet
-from sfumato.core.protocols import Generator
 from sfumato.core.random_stream import stream_of
 from sfumato.core.registry import variant_name
 from sfumato.criteria.model import protected_by
 from sfumato.dp.account import Account
+from sfumato.engines.batches import OutOfCoreRows
 from sfumato.engines.order import CANONICAL, order_of
 from sfumato.engines.protocol import Engine
 from sfumato.engines.tables import engine_of, private_engine
 from sfumato.errors import ColumnError, PolicyError
 from sfumato.losses import loss as parse_loss
-from sfumato.masking.streamed import StoredRows
 from sfumato.measures.table import DEFAULT_MAX_CELLS, SAMPLE
 from sfumato.release.about import about_of
 from sfumato.release.destination import Table, destination
@@ -148,7 +148,7 @@ def synthesize(
         frame = given if private else typed(given, identifying)
         if not engine.in_memory:
             report_progress("reading all rows", None)
-            stored = StoredRows.of(engine, given, identifying, ())
+            stored = OutOfCoreRows.of(engine, given, identifying, ())
             frame = given if private else stored.as_typed(given)
         by_counts = many is None and stored is not None
         if stored is not None and many is not None:
@@ -233,9 +233,9 @@ def _sample(sample: Any, table: Engine, generator: Generator, place: Any) -> int
         raise PolicyError(f"a synthetic table of {table.called} is drawn into a folder of files", allowed='to="out/"')
     if generator.changes is not None:
         what = f"{variant_name(type(generator).__name__)} makes some columns anew in the rows of a table"
-        raise PolicyError(f"{what}, and those of {table.called} are not in memory", hint="make all columns anew")
+        raise PolicyError(f"{what}, and those of {table.called} are out-of-core", hint="make all columns anew")
     if sample is None:
-        return None if hasattr(generator, "fit_counts") else FITTED
+        return None if generator.fits_counts else FITTED
     return parameters.whole_number(sample, "sample", LEAST_ROWS, MOST_SAMPLE)
 
 

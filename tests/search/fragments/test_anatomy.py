@@ -52,7 +52,9 @@ def test_the_example_of_the_definition() -> None:
     with pytest.raises(sf.errors.Infeasible, match="more than one row in 2") as no:
         anatomy([*FLU, "flu"])
     assert no.value.closest == {"suppressed": 1, "l": 1}
-    assert len(anatomy([*FLU, "flu"], suppression=1).tables["quasi"]) == 6
+    with pytest.warns(sf.SuppressionWarning, match='1 row of 7 is suppressed for too frequent values of "disease"'):
+        found = anatomy([*FLU, "flu"], suppression=1)
+    assert len(found.tables["quasi"]) == 6
 
 
 def test_residue_goes_to_a_group_that_lacks_its_value() -> None:
@@ -256,7 +258,7 @@ def test_what_it_cannot_keep_is_refused(tmp_path: Path) -> None:
     table = pl.DataFrame({"age": range(6), "disease": FLU, "ward": ["x", "y"] * 3})
     asked: dict[str, Any] = {"quasi": ["age"], "sensitive": ["disease"], "search": "anatomy"}
     two = "distinct-l-diversity disease 2"
-    for require in ("k-anonymity 2", "t-closeness disease 0.5", "alpha-k 0.5 2 disease"):
+    for require in ("k-anonymity 2", "t-closeness disease 0.5", "alpha-k 0.5 3 disease"):
         with pytest.raises(sf.errors.PolicyError, match="cannot keep"):
             sf.anonymize(table, **asked, require=[two, require], insensitive=["ward"])
     with pytest.raises(sf.errors.PolicyError, match="one sensitive column"):
@@ -320,3 +322,74 @@ def test_pickled_and_back() -> None:
     found = anatomy(FLU)
     again = pickle.loads(pickle.dumps(found))
     assert again.tables["quasi"].equals(found.tables["quasi"])
+
+
+@settings(max_examples=examples(60))
+@given(st.lists(st.sampled_from("abcde"), min_size=3, max_size=14), st.integers(2, 6), st.integers(0, 3))
+@pytest.mark.parametrize("search", ["anatomy", "slicing"])
+def test_the_greatest_l_that_is_named_is_possible_and_no_greater(
+    search: str, values: list[str], l: int, limit: int
+) -> None:
+    table = {"age": list(range(len(values))), "disease": values}
+    l = min(l, len(values))  # fewer rows are refused by any search
+
+    def sliced(l: int) -> None:
+        sf.anonymize(table, quasi=["age"], sensitive=["disease"], require=sf.DistinctLDiversity("disease", l),
+                     search=search, suppression=limit)  # fmt: skip
+
+    try:
+        sliced(l)
+    except sf.errors.Infeasible as no:
+        possible = no.closest["l"]
+        assert (f"l = {possible}, the greatest" if possible > 1 else "no l above 1 is possible") in str(no)
+        if possible > 1:
+            sliced(possible)
+        for more in range(possible + 1, l):
+            with pytest.raises(sf.errors.Infeasible):
+                sliced(more)
+
+
+def test_less_of_another_criterion_is_said_in_its_words() -> None:
+    require = sf.EntropyLDiversity("s", 4.5)
+    with pytest.raises(sf.errors.Infeasible, match="ask for less: at most one row in 4 with the same value"):
+        sf.anonymize({"age": range(8), "s": list("aabbccdd")}, quasi=["age"], sensitive=["s"], require=require,
+                     search="anatomy")  # fmt: skip
+
+
+@pytest.mark.parametrize("search", ["anatomy", "slicing"])
+def test_who_is_missing_has_a_frequent_value_and_who_is_there_keeps_l(search: str) -> None:
+    """The exception that is warned about, by tables dealt at random: of who is there nobody is guessed above 1/l."""
+    right = there = 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        dealt = rng.permutation(["flu"] * 5 + ["gout", "cold", "ulcer"]).tolist()
+        table = {"age": list(range(8)), "disease": dealt}
+        chosen = sf.Anatomy(seed=seed) if search == "anatomy" else sf.Slicing(c=2, alpha=1, seed=seed)
+        with pytest.warns(sf.SuppressionWarning):
+            found = sf.anonymize(table, quasi=["age"], sensitive=["disease"], suppression=2, search=chosen,
+                                 require=sf.DistinctLDiversity("disease", 2))  # fmt: skip
+        first, second = (part.frame for part in found.parts)
+        number = first.columns[0]
+        assert all(dealt[age] == "flu" for age in range(8) if age not in first["age"])
+        for group, age in first.select(number, "age").iter_rows():
+            mine = second.filter(pl.col(number) == group)
+            often = mine["count"] if "count" in mine.columns else pl.Series([1] * mine.height)
+            listed = mine["disease"].to_list()
+            counted = {value: sum(n for v, n in zip(listed, often, strict=True) if v == value) for value in {*listed}}
+            guess = max(sorted(counted), key=lambda value: counted[value] + (value == "flu") / 2)
+            there += 1
+            right += dealt[age] == guess
+    assert right / there <= 0.5 + 3 * (0.25 / there) ** 0.5
+
+
+@pytest.mark.parametrize("search", ["anatomy", "slicing"])
+def test_alpha_k_is_taken_where_k_says_nothing_more(search: str) -> None:
+    asked: Any = {"quasi": ["age"], "sensitive": ["s"], "search": search}
+    table = {"age": range(12), "s": list("abcdef") * 2}
+    for alpha, k, l in ((1 / 3, 1, 3), (1 / 3, 3, 3), (0.4, 2, 3), (1 / 6, 6, 6)):
+        found = sf.anonymize(table, **asked, require=sf.AlphaK(alpha, k, "s"))
+        assert found.verification.promises[0].parameters == {"attribute": "s", "l": l}
+        assert found.verification.holds
+    for refused in (sf.AlphaK(1 / 3, 4, "s"), sf.AlphaK(1 / 3, 1, "s", ["a"])):
+        with pytest.raises(sf.errors.PolicyError, match="cannot keep alpha-k"):
+            sf.anonymize(table, **asked, require=refused)

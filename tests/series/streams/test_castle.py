@@ -15,7 +15,7 @@ import sfumato as sf
 from sfumato.errors import BrokenPromise, ColumnError, PolicyError, SfumatoError
 from sfumato.series.streams import run as run_module
 from sfumato.series.streams.check import check_classes, matching
-from sfumato.series.streams.request import asked_of
+from sfumato.series.streams.request import parse_request
 from sfumato.series.streams.state import StreamState, load_state, save_state
 from sfumato.series.streams.values import Grouping
 from tests.fuzz import examples
@@ -182,7 +182,7 @@ def test_a_run_that_is_stored_and_restored_after_some_batches_is_as_if_not(
     monkeypatch.setenv("SFUMATO_KEY", "a key for tests")
     frames, k, l, delay = given_stream
     frames = [frame for frame in frames if frame.height]
-    asked = asked_of(
+    asked = parse_request(
         search, person="who", quasi=QUASI, sensitive="disease", insensitive="row", identifying=(), seed=2, time=None,
         require=[sf.KAnonymity(k), sf.DistinctLDiversity("disease", l)], delay=delay, hierarchies=None, domains=None,
         ends="exact",

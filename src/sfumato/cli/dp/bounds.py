@@ -9,8 +9,8 @@ import typer
 
 from sfumato.cli import inputs, options
 from sfumato.cli.console import Progress, notes, say, say_json
-from sfumato.cli.options import BUDGET, option
-from sfumato.cli.query import ASKING, PUBLIC
+from sfumato.cli.options import BUDGET, PUBLIC, option
+from sfumato.cli.query import ASKING
 from sfumato.core.wording import number
 
 
@@ -19,14 +19,12 @@ def bounds(
     column: Annotated[str, typer.Argument(help="A column of numbers.", metavar="COLUMN")],
     *,
     epsilon: Annotated[str | None, option("--epsilon", "What it may cost.", ASKING, "N")] = None,
-    person: Annotated[str | None, option("--person", "Column that says whose row it is.", PUBLIC, "A")] = None,
+    person: Annotated[str | None, options.person(PUBLIC)] = None,
     rows_per_person: Annotated[
         int, option("--rows-per-person", "Rows of a person that count, at most: 1 (default).", PUBLIC, "N")
     ] = 1,
     budget: Annotated[str | None, option("--budget", "Epsilon of this analyst in all.", BUDGET, "N")] = None,
-    ledger: Annotated[
-        str | None, option("--ledger", "File, or address in PostgreSQL, that keeps what was spent.", BUDGET, "FILE")
-    ] = None,
+    ledger: Annotated[str | None, options.LEDGER] = None,
     analyst: Annotated[str, option("--analyst", "Who asks: owner (default).", BUDGET, "NAME")] = "owner",
     dataset: Annotated[str, option("--dataset", "Whose ledger it is: table (default).", BUDGET, "NAME")] = "table",
     reading: options.ReadingOptions,

@@ -52,7 +52,7 @@ def collect(
     column: Annotated[
         str | None, option("--column", "Of the reports; the first if not given.", COLLECTING, "A")
     ] = None,
-    i_know: Annotated[bool, option("--i-know", "Take an epsilon above 20, which protects nobody.", COLLECTING)] = False,
+    i_know: Annotated[bool, options.i_know(COLLECTING)] = False,
     as_json: options.Json = False,
 ) -> int:
     """Answer a question with noise, as the person who is asked (respond), or estimate from many such reports how many

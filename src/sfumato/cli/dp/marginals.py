@@ -9,8 +9,8 @@ import typer
 
 from sfumato.cli import inputs, options
 from sfumato.cli.console import Progress, notes, say, say_json
-from sfumato.cli.options import BUDGET, WRITING, option
-from sfumato.cli.query import PUBLIC, read_bounds, read_keys
+from sfumato.cli.options import BUDGET, PUBLIC, WRITING, option
+from sfumato.cli.query import read_bounds, read_keys
 from sfumato.core.wording import count, number, scalar
 
 COUNTS = "Counts"
@@ -43,7 +43,7 @@ def marginals(
     keys: Annotated[
         options.Texts, option("--keys", "As sex=F,M: all values that may be; may be repeated.", PUBLIC, "A=B,C")
     ] = None,
-    person: Annotated[str | None, option("--person", "Column that says whose row it is.", PUBLIC, "A")] = None,
+    person: Annotated[str | None, options.person(PUBLIC)] = None,
     rows_per_person: Annotated[
         int, option("--rows-per-person", "Rows of a person that count, at most: 1 (default).", PUBLIC, "N")
     ] = 1,
@@ -51,9 +51,9 @@ def marginals(
     budget_delta: Annotated[str, option("--budget-delta", "Its delta in all: 0 (default).", BUDGET, "N")] = "0",
     ledger: Annotated[Path | None, option("--ledger", "File that keeps what was spent.", BUDGET, "FILE")] = None,
     dataset: Annotated[str, option("--dataset", "Whose ledger it is: table (default).", BUDGET, "NAME")] = "table",
-    i_know: Annotated[bool, option("--i-know", "Take an epsilon above 20, which protects nobody.", BUDGET)] = False,
+    i_know: Annotated[bool, options.i_know(BUDGET)] = False,
     output: Annotated[Path | None, options.output("The folder of the tables, which is made.", "FOLDER")] = None,
-    format: Annotated[str, option("--format", "csv (default), tsv, parquet or xlsx.", WRITING, "NAME")] = "csv",
+    format: Annotated[str, options.FORMAT] = "csv",
     overwrite: Annotated[bool, option("--overwrite", "Replace an earlier release.", WRITING)] = False,
     reading: options.ReadingOptions,
     as_json: options.Json = False,

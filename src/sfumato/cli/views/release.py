@@ -18,7 +18,7 @@ def release(
     file: Annotated[Path, typer.Argument(help="A file of views (.toml).", metavar="FILE")],
     *,
     output: Annotated[Path | None, options.output("Folder of the release.", "FOLDER")] = None,
-    format: Annotated[str, option("--format", "csv (default), tsv, parquet or xlsx.", WRITING, "NAME")] = "csv",
+    format: Annotated[str, options.FORMAT] = "csv",
     overwrite: Annotated[bool, option("--overwrite", "Replace an earlier release.", WRITING)] = False,
     steps: Annotated[int, option("--steps", "Integer programs of the exact search: 2000.", LIMITS, "N")] = 2000,
     seconds: Annotated[float, option("--seconds", "Time of the exact search: 60.", LIMITS, "N")] = 60,

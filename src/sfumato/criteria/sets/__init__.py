@@ -59,7 +59,8 @@ _OURS: tuple[Variant[SetPromise], ...] = (
         words="Frequency l-diversity of groups",
         stops="Learning the sensitive value of a person whose row is found, from the group that it is in.",
         leaves="Rows stand as they are: that a person is in the table, and all else of the row, is known. Where values "
-        "go with quasi-identifiers, a model learnt of both tables guesses better than 1/l (deFinetti attack).",
+        "go with quasi-identifiers, a model learnt of both tables guesses better than 1/l (deFinetti attack). "
+        "Rows that are suppressed have too frequent values: whoever misses a known person knows the value.",
     ),
     Variant(
         LDiverseSlicing,
@@ -69,7 +70,8 @@ _OURS: tuple[Variant[SetPromise], ...] = (
         stops="Learning the sensitive value of a person from all that else is known of them, or from the bucket that "
         "they are in.",
         leaves="Values stand as they are: which of them a bucket has is known, and often that a person is in the "
-        "table. Where values go with quasi-identifiers, a model learnt of the tables guesses better than 1/l.",
+        "table. Where values go with quasi-identifiers, a model learnt of the tables guesses better than 1/l. "
+        "Rows that are suppressed have too frequent values: whoever misses a known person knows the value.",
     ),
     Variant(
         Fragmentation,
@@ -88,7 +90,8 @@ _OURS: tuple[Variant[SetPromise], ...] = (
         words="k-loose association",
         stops="Learning from the groups which row of one fragment belongs to which of the other.",
         leaves="Who knows what some people of a group have learns more of the rest. Where values of two fragments go "
-        "together, a model learnt of the groups guesses better than 1/k.",
+        "together, a model learnt of the groups guesses better than 1/k. "
+        "Rows that are suppressed have too frequent values: whoever misses a known person knows the value.",
     ),
     Variant(
         KMAnonymity,
@@ -184,8 +187,9 @@ _OURS: tuple[Variant[SetPromise], ...] = (
         cite="Atzori et al. 2008",
         words="k-anonymous patterns",
         stops="Finding a few people by what they have and what they lack, from differences of published supports.",
-        leaves="Supports of itemsets that are not published are open, and may be bounded so closely that few people "
-        "remain. Whoever knows some of the people, or how many there are, can subtract them.",
+        leaves="Supports of itemsets that are not published follow from others within bounds, which may leave a few "
+        "people: the note says of how many patterns. Whoever knows some of the people, or how many there are, can "
+        "subtract them.",
     ),
     Variant(
         KAnonymousLeaves,
@@ -201,9 +205,10 @@ _OURS: tuple[Variant[SetPromise], ...] = (
         example=PooledCounts(5),
         cite="Domingos and Pazzani 1997",
         words="Pooled counts",
-        stops="Finding a few people by a rare value, or by differences of counts.",
+        stops="Finding a few people by a rare value, or by what is left of a class without other values of its column.",
         leaves="How probable each class is for somebody with known values can be computed: that is what it is for. "
-        "Whoever knows some of the people can subtract them.",
+        "Whoever knows some of the people can subtract them. Where one column follows from another, their counts can "
+        "be subtracted, too, and may differ by a few people.",
     ),
 )
 SET_PROMISES = Registry("set_promises", "promise about several tables", (SetPromise,), {v.name: v for v in _OURS})

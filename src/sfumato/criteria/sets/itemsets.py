@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -9,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from sfumato.criteria.sets.published import PublishedSet
+from sfumato.criteria.sets.published import PublishedSet, only
 from sfumato.errors import PolicyError
 
 MOST = 4_000_000  # rows that are held at a time, about
@@ -67,6 +68,8 @@ def published_baskets(published: PublishedSet, private: Collection[str] = ()) ->
         what = "baskets are one table with a column of items and one that numbers the baskets"
         raise PolicyError(what, got=f"{len(found)} such tables")
     [table] = found
+    own = {re.escape(table.column(role)): role for role in ("group", "item")}
+    only(published, {table.name: own})
     number, item = table.numbers(table.column("group")), table.texts.get_column(table.column("item"))
     if number is None:
         raise PolicyError("the numbers of the baskets are no whole numbers")

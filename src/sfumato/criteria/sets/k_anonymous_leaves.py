@@ -13,7 +13,7 @@ from sfumato.core.protocols import BY_CONSTRUCTION, PROVEN, Side
 from sfumato.core.wording import count
 from sfumato.criteria.audit import Finding
 from sfumato.criteria.sets.model import SetModel
-from sfumato.criteria.sets.published import PublishedSet
+from sfumato.criteria.sets.published import PublishedSet, only
 from sfumato.errors import PolicyError
 
 
@@ -50,11 +50,18 @@ class KAnonymousLeaves(SetModel):
 
     def audit(self, published: PublishedSet) -> Finding:
         """What the published tables say: the fewest people of a class in a leaf."""
+        shapes = {"rules": {"leaf": "group", r"if \d+": "insensitive", "then": "sensitive"}}
+        if self.counts:
+            shapes["counts"] = {"leaf": "group", "then": "sensitive", "people": "count"}
+        only(published, shapes)
         rules = published.table("rules").texts
         conditions = [name for name in rules.columns if name.startswith("if ")]
         paths = [tuple(one for one in row if one is not None) for row in rules.select(conditions).iter_rows()]
         if not _is_tree(paths):
             raise PolicyError("the rules are not those of a tree: some people would have two of them, or none")
+        leaves = published.table("rules").numbers("leaf")
+        if leaves is None or sorted(leaves) != [*range(1, rules.height + 1)]:
+            raise PolicyError("the leaves are not numbered from 1")
         if not self.counts:
             return Finding(True, None, self.k, 0)
         table = published.table("counts")

@@ -3,6 +3,7 @@ and transaction attributes, ECML PKDD 2013."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
@@ -14,7 +15,7 @@ from sfumato.core.wording import count
 from sfumato.criteria.audit import Finding
 from sfumato.criteria.sets.itemsets import PublishedBaskets, supports
 from sfumato.criteria.sets.model import SetModel
-from sfumato.criteria.sets.published import PublishedSet
+from sfumato.criteria.sets.published import PublishedSet, only
 from sfumato.errors import PolicyError
 
 BREAK = "\0"  # between the items of a basket, where baskets are compared as texts
@@ -77,9 +78,12 @@ def _people_and_items(published: PublishedSet) -> tuple[pl.DataFrame, pl.DataFra
     number, owner = who.numbers(who.column("group")), what_they_have.numbers(what_they_have.column("group"))
     if number is None or owner is None:
         raise PolicyError("the numbers of the people are no whole numbers")
-    others = {*who.texts.columns} - {*who.columns("quasi"), who.column("group")}
-    if others or what_they_have.texts.width > 2:
-        raise PolicyError("a table has further columns, which the promise does not cover", got=len(others) or 1)
+    shown = {who.column("group"): "group"} | dict.fromkeys(who.columns("quasi"), "quasi")
+    had = {what_they_have.column(role): role for role in ("group", "item")}
+    only(published, {
+        table.name: {re.escape(name): role for name, role in own.items()}
+        for table, own in ((who, shown), (what_they_have, had))
+    })  # fmt: skip
     labels = who.texts.select(who.columns("quasi"))
     labels = labels.rename({name: f"q {i}" for i, name in enumerate(labels.columns)})
     people = labels.with_columns(pl.Series("number", number)).sort("number")

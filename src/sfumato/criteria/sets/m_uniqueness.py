@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
@@ -11,7 +12,7 @@ from sfumato.core.parameters import Column, Whole
 from sfumato.core.protocols import Side
 from sfumato.criteria.audit import Finding
 from sfumato.criteria.sets.model import SetModel
-from sfumato.criteria.sets.published import PublishedSet, PublishedTable
+from sfumato.criteria.sets.published import PublishedSet, PublishedTable, only
 from sfumato.errors import PolicyError
 
 
@@ -43,6 +44,11 @@ class MUniqueness(SetModel):
         """What the tables say: the fewest different values of a group."""
         data, counts = tables_of(published, self.attribute)
         group, quasi = data.column("group"), data.columns("quasi")
+        shown = {group: "group", self.attribute: "sensitive"} | dict.fromkeys(quasi, "quasi")
+        only(published, {
+            data.name: {re.escape(name): role for name, role in shown.items()},
+            counts.name: {re.escape(counts.column(role)): role for role in ("group", "count")},
+        })  # fmt: skip
         keys = data.texts.get_column(group).cast(pl.String)
         rows = pl.DataFrame({"group": keys, "value": data.texts.get_column(self.attribute).cast(pl.String)})
         labels = pl.DataFrame(

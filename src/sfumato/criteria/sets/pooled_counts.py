@@ -12,21 +12,21 @@ from sfumato.core.protocols import Side
 from sfumato.core.wording import count
 from sfumato.criteria.audit import Finding
 from sfumato.criteria.sets.model import SetModel
-from sfumato.criteria.sets.published import PublishedSet
+from sfumato.criteria.sets.published import PublishedSet, only
 from sfumato.errors import PolicyError
 
 
 @dataclass(frozen=True)
 class PooledCounts(SetModel):
-    """Every published count is of k people, and so is every difference of them.
+    """Every published count is of k people, and so is what is left of a class without some values of one column.
 
     In each column all people of a class are counted, each once: what is left of a class without some values are the
-    others, which are published.
+    others, which are published. Counts of different columns may differ by fewer.
 
     Parameters: `k`, how many people a count is of at least.
 
     >>> PooledCounts(5).sentence()
-    'Every published count, and every difference of them, is of 5 people at least, or of none.'
+    'Every count, and what is left of a class without some values of one column, is of 5 people at least, or of none.'
     """
 
     k: Annotated[int, Whole(1)]
@@ -37,10 +37,13 @@ class PooledCounts(SetModel):
     def sentence(self) -> str:
         """The promise in words."""
         least = count(self.k, "person", "people")
-        return f"Every published count, and every difference of them, is of {least} at least, or of none."
+        what = "Every count, and what is left of a class without some values of one column,"
+        return f"{what} is of {least} at least, or of none."
 
     def audit(self, published: PublishedSet) -> Finding:
         """What the published tables say: the smallest count."""
+        counted = {"then": "sensitive", "people": "count"}
+        only(published, {"classes": counted, "counts": {"column|value": "quasi", **counted}})
         found = {}
         for name in ("classes", "counts"):
             table = published.table(name)

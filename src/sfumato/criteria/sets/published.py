@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import polars as pl
 
+from sfumato.core.wording import quoted
 from sfumato.criteria.audit import Groups
 from sfumato.errors import PolicyError
 
@@ -85,3 +87,26 @@ class PublishedSet:
                         raise PolicyError(f'a count of the table "{table.name}" is no whole number')
                 return Groups(keys, {attribute: table.texts.get_column(attribute)}, row_counts=often)
         raise PolicyError(f'no table has "{attribute}" as a sensitive column, by groups')
+
+
+def only(published: PublishedSet, shapes: Mapping[str, Mapping[str, str]]) -> None:
+    """Refuse what a promise does not look at, as it may say anything of people: a table beside those of `shapes`, or a
+    column of one that is none of its own, each of which is a pattern of names with the role that it must have.
+
+    >>> table = PublishedTable("itemsets", pl.DataFrame({"item 1": ["a"], "who": ["Ann"]}), {"item 1": "item"})
+    >>> only(PublishedSet({"itemsets": table}), {"itemsets": {r"item \\d+": "item"}})
+    Traceback (most recent call last):
+    sfumato.errors.PolicyError: the table "itemsets" has columns that the promise does not cover: "who"
+    """
+    if others := [name for name in published.tables if name not in shapes]:
+        raise PolicyError(f"there are tables that the promise does not cover: {quoted(others)}")
+    for name, table in published.tables.items():
+        strange = [
+            column for column in table.texts.columns
+            if not any(
+                re.fullmatch(own, column) and table.roles.get(column, "insensitive") == role
+                for own, role in shapes[name].items()
+            )
+        ]  # fmt: skip
+        if strange:
+            raise PolicyError(f'the table "{name}" has columns that the promise does not cover: {quoted(strange)}')

@@ -93,3 +93,62 @@ def patterns(supports: Mapping[Itemset, int]) -> Iterator[np.ndarray]:
                 absent = (slice(None),) * axis + (0,)
                 found[absent] -= found[(slice(None),) * axis + (1,)]
             yield found.reshape(len(own), -1)
+
+
+def bounded_patterns(
+    supports: Mapping[Itemset, int], least: int, longest: int | None, k: int, columns: bool
+) -> int | None:
+    """How many patterns with an itemset that is not published are certainly of 1 to k-1 people; None where there are
+    too many itemsets to look at.
+
+    Nothing has fewer than no baskets, and an itemset of up to `longest` items that is not published is in fewer than
+    `least`. Each is looked at by itself, where all of its parts are published.
+
+    >>> found = {(): 5, ("a",): 3, ("b",): 3}
+    >>> bounded_patterns(found, 2, None, 2, False)  # a and b are in one of five together
+    1
+    """
+    found, looked = 0, 0
+    level: dict[Itemset, list[str]] = {}
+    for size in range(2, max(map(len, supports)) + 2):
+        level = {}
+        for items in sorted(items for items in supports if len(items) == size - 1):
+            level.setdefault(items[:-1], []).append(items[-1])
+        rows: list[list[int]] = []
+        for first, ends in level.items():
+            looked += len(ends) ** 2
+            if looked > MOST:
+                return None
+            for place, one in enumerate(ends):
+                for other in ends[place + 1 :]:
+                    both = (*first, one, other)
+                    if both in supports or any(both[:i] + both[i + 1 :] not in supports for i in range(size - 2)):
+                        continue
+                    if columns and len({item.partition("=")[0] for item in both}) < size:
+                        continue
+                    looked += 1 << size
+                    if looked > MOST:
+                        return None
+                    masks = range((1 << size) - 1)
+                    own = [supports[tuple(both[i] for i in range(size) if mask >> i & 1)] for mask in masks]
+                    rows.append([*own, 0])
+        if rows:
+            most = least - 1 if longest is None or size <= longest else None
+            found += _certain(np.array(rows, np.int64), size, most, k)
+    return found
+
+
+def _certain(value: np.ndarray, size: int, most: int | None, k: int) -> int:
+    """The patterns that are certainly of 1 to k-1 baskets, of itemsets whose own support is put as 0: each pattern has
+    it once more, or once less."""
+    cube = value.reshape(-1, *(2,) * size)
+    for axis in range(1, size + 1):
+        cube[(slice(None),) * axis + (0,)] -= cube[(slice(None),) * axis + (1,)]
+    base = cube.reshape(len(value), -1)
+    more = np.array([(size - mask.bit_count()) % 2 == 0 for mask in range(1 << size)])
+    low = np.maximum(-base[:, more], 0).max(axis=1, keepdims=True)
+    high = base[:, ~more].min(axis=1, keepdims=True)
+    if most is not None:
+        high = np.minimum(high, most)
+    least, largest = np.where(more, base + low, base - high), np.where(more, base + high, base - low)
+    return int(((least >= 1) & (largest < k)).sum())

@@ -88,5 +88,5 @@ def with_clipped(query: Query, clipped: Any) -> Query:
     if not yes_or_no(clipped, "clipped"):
         return query
     if isinstance(query, Several):
-        raise PolicyError("what was clipped is told of one question", hint="ask that one alone")
+        raise PolicyError("clipping is reported for a single question only", hint="ask that one alone")
     return WithClipped(query)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
+from sfumato.core.parameters import is_whole
 from sfumato.engines.files.encoding import HEAD, decode, load
 from sfumato.errors import ColumnError, ReadError
 
@@ -378,7 +379,7 @@ def open_delimited(
 
 def check_skip(skip: int | None) -> None:
     """Refuse what is no number of lines."""
-    if skip is not None and (not isinstance(skip, int) or isinstance(skip, bool) or skip < 0):
+    if skip is not None and (not is_whole(skip) or skip < 0):
         raise ReadError("skip must be a whole number of lines above the header", got=repr(skip))
 
 

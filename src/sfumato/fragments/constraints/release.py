@@ -22,7 +22,7 @@ from sfumato.errors import EmptyTable, Infeasible, PolicyError
 from sfumato.fragments.constraints.fewest import Fragment, fewest_fragments
 from sfumato.fragments.constraints.loose import LooseGroups, loose_groups
 from sfumato.fragments.constraints.values import Constraint
-from sfumato.release.fragmented import group_numbers, native_table, unused_name
+from sfumato.release.fragmented import group_numbers, native_table, unused_name, warn_of_suppressed
 from sfumato.release.release_set import ReleaseSet, in_order, make_set
 
 MADE_BY = "constraints"
@@ -64,6 +64,9 @@ def release_fragments(engine: MemoryTable, request: FragmentRequest, report_prog
         pair = _pair(fragments, request.between)
         groups = _grouped(frame, [fragments[i] for i in pair], several, request)
         rows = rows.filter(pl.Series(groups.first >= 0))
+        held = {*fragments[pair[0]], *fragments[pair[1]]}
+        crossing = dict.fromkeys(name for one in several if {*one} <= held for name in one)
+        warn_of_suppressed(groups.unplaced - groups.drawn, frame.height, crossing)
     report_progress("verifying", None)
     parts, links, names = [], [], list(frame.columns)
     numbers: list[pl.Series] = []
@@ -82,6 +85,8 @@ def release_fragments(engine: MemoryTable, request: FragmentRequest, report_prog
         links = [
             TableLink("join", (parts[i].name, ASSOCIATION), (one.name,)) for i, one in zip(pair, numbers, strict=True)
         ]
+    if len(parts) > 1:
+        links.append(TableLink("same people", tuple(part.name for part in parts if part.name != ASSOCIATION)))
     promises: list[Any] = [Fragmentation([[*one] for one in request.constraints], bool(numbers))]
     if request.sizes is not None:
         promises.append(LooseAssociation([[*one] for one in several], request.sizes[0] * request.sizes[1]))
@@ -145,12 +150,14 @@ def _grouped(
     ours, theirs = (values[order] for values in both)
     found = loose_groups(ours, theirs, request.sizes, rng)
     if found.unplaced > request.limit and request.even and 1 not in request.sizes:  # groups of one row ask for less
-        found = loose_groups(ours, theirs, (1, k), rng)
+        found = min(found, loose_groups(ours, theirs, (1, k), rng), key=lambda one: one.unplaced)
     first, second = np.empty(rows, np.int64), np.empty(rows, np.int64)
     first[order], second[order] = found.first, found.second
     if found.unplaced > min(request.limit, rows - 1):
         possible = rows // most
-        hint = f"no k above {possible} is possible here" if possible < k else "take a smaller k"
+        hint = (
+            f"no k above {possible} is possible here" if possible < k else "take a smaller k, or groups of other sizes"
+        )
         raise Infeasible(
             f"no loose association of {k} was found: values of the constraints are too frequent, or the rows too few",
             got=f"{found.unplaced} of {rows} rows without a group",
@@ -158,7 +165,7 @@ def _grouped(
             hint=f"{hint}, or allow suppression",
             closest={"suppressed": found.unplaced, "k": possible},
         )
-    return LooseGroups(first, second)
+    return LooseGroups(first, second, found.drawn)
 
 
 def _mark(frame: pl.DataFrame, values: Sequence[np.ndarray]) -> str:

@@ -33,6 +33,9 @@ def constraints_of(given: Any, columns: Sequence[str]) -> tuple[Constraint, ...]
         if names is None or not names or not all(isinstance(name, str) for name in names):
             faults.append(f"{where}: no list of columns")
             continue
+        if not all(names):
+            faults.append(f"{where}: the name of a column is empty")
+            continue
         if twice := [name for name, often in Counter(names).items() if often > 1]:
             faults.append(f"{where}: {quoted(twice)} stands in it twice")
         if unknown := [name for name in dict.fromkeys(names) if name not in columns]:

@@ -68,7 +68,7 @@ def read_views(path: str | Path) -> ViewsFile:
     views = _each(tables.get("view", []), "view", views_of, faults)
     if "view" not in tables:
         faults.append("there is no [[view]]")
-    elif len(views) == len(tables["view"]):
+    elif isinstance(tables["view"], list) and len(views) == len(tables["view"]):
         checked("view", lambda _: views_of(views))  # no name twice
     dependencies = _each(tables.get("dependency", []), "dependency", dependencies_of, faults)
     known = checked("size_known", lambda given: yes_or_no(given, "size_known"), True)

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from sfumato.core.parameters import Whole, checked
+from sfumato.core.parameters import Whole, checked, is_whole
 from sfumato.core.wording import percent
 from sfumato.errors import PolicyError
 from sfumato.measures.arguments import LISTED, QUASI, RELEASED, SENSITIVE, SHARE
@@ -62,7 +62,7 @@ def similarity(
     if attribute.hierarchy is not None:
         top = attribute.ladder.height - 1
         limit = top if level is None else level
-        if isinstance(limit, bool) or not isinstance(limit, int | np.integer) or not 0 <= limit <= max(top, 0):
+        if not is_whole(limit) or not 0 <= limit <= max(top, 0):
             raise PolicyError("level must be a level of the hierarchy below its root", got=level, allowed=f"0..{top}")
         spread, alone = (_meeting(v) for v in (seen, seen.everyone))
         close = f'stand under one node, below the root, of the hierarchy of "{sensitive}"'

@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -14,12 +13,13 @@ import polars as pl
 
 from sfumato.core.cells import Cells, count_cells
 from sfumato.core.hierarchy import Categories
-from sfumato.core.keys import LARGEST_KEY, rank_tuples, tally
+from sfumato.core.keys import rank_tuples, tally
 from sfumato.core.label_grammar import STAR
 from sfumato.core.microdata import encode
 from sfumato.core.parameters import column_names, known_columns, share_of, shown
-from sfumato.core.printed import printed
+from sfumato.core.printed import LARGEST_KEY, printed
 from sfumato.core.progress import check_cancelled
+from sfumato.core.wording import is_real
 from sfumato.errors import PolicyError
 from sfumato.measures.labels_cover import read_labels
 from sfumato.measures.risk.kernels import add_met, project
@@ -191,8 +191,7 @@ def fraction_of(rows: int, population_size: Any, sampling_fraction: Any) -> floa
 
 def is_size(value: Any) -> bool:
     """Whether a value can be the size of a population: a number above 0."""
-    real = isinstance(value, Integral | Real) and not isinstance(value, bool)
-    return real and math.isfinite(value) and value > 0
+    return is_real(value) and math.isfinite(value) and value > 0
 
 
 @dataclass(frozen=True, eq=False)

@@ -165,7 +165,7 @@ def learning(
     scores = {name: {source: hits / n for source, hits in found.items()} for name, found in right.items()}
     value, plain = (float(np.mean([of[source] for of in scores.values()])) for source in ("released", "original"))
     kept = (value - majority) / (plain - majority) if plain > majority else math.nan
-    part = "all" if kept >= 1 else f"{max(0.0, kept) * 100:.0f}%"
+    part = "all" if kept >= 1 else percent(max(0.0, kept))
     gain = f"; the release keeps {part} of the gain over guessing" if math.isfinite(kept) else ""
     drew = f" ({n} of {len(truth)} records, drawn at random)" if n < len(truth) else ""
     sentence = (

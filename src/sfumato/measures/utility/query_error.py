@@ -82,7 +82,7 @@ def query_error(
     sentence = (
         f"Asked {queries} times how many records lie in random ranges of up to {count(dimension, 'column')}, the "
         f"release is {off}; one that hides every value, "
-        f"{percent(baseline)} (counts below {sanity * 100:g}% of the records are measured against that)."
+        f"{percent(baseline)} (counts below {percent(sanity)} of the records are measured against that)."
     )
     details = {
         "mean": float(errors.mean()), "upper_decile": float(np.quantile(errors, 0.9)), "queries": queries,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sfumato.core.roles import why_of_name
-from sfumato.core.wording import count, number, percent
+from sfumato.core.wording import count, is_real, number, percent
 from sfumato.losses import LOSSES
 from sfumato.report.charts.axis import GroupName
 from sfumato.report.charts.svg import bar
@@ -156,7 +156,7 @@ def losses(manifest: Manifest, exact: Verdict | None = None) -> Markup:
 
 
 def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and value == value
+    return is_real(value) and value == value
 
 
 LONG = 90  # characters of a label
@@ -287,17 +287,14 @@ def _table(heat: Heat, share: np.ndarray, top: float, caption: str, few: np.ndar
     head = tag("tr", tag("td"), *(tag("th", _label(label, 44), scope="col") for label in heat.columns))
     lines = []
     for i, label in enumerate(heat.rows):
+        hidden = [few is not None and bool(few[i, j]) for j in range(len(heat.columns))]
         cells = [
-            tag("td", "few" if few is not None and few[i, j] else _cell(share[i, j]), class_=_shade(share[i, j], top))
+            tag("td", "few" if hidden[j] else percent(float(share[i, j])), class_=_shade(share[i, j], top))
             for j in range(len(heat.columns))
         ]
         lines.append(tag("tr", tag("th", _label(label, 44), scope="row"), *cells))
     shown = tag("table", tag("caption", caption), tag("thead", head), tag("tbody", *lines), class_="heat")
     return tag("div", shown, class_="scroll")
-
-
-def _cell(share: float) -> str:
-    return percent(float(share)) if share >= 0.0995 or share == 0 else f"{100 * share:.1f}%"
 
 
 def _shade(share: float, top: float) -> str:

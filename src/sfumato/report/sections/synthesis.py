@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sfumato.core.masked import NOT_ANONYMOUS
-from sfumato.core.wording import count, number, parameter, percent
+from sfumato.core.wording import count, is_real, number, parameter, percent
 from sfumato.release.manifest import COPY
 from sfumato.report.manifest import Manifest, constructed, is_drawn, look, measured, of_set, promises, rows, table
 from sfumato.report.markup import Markup, facts, join, name, names, section, tag
@@ -230,7 +230,7 @@ def _told(value: Any) -> Markup:
         own = [_told(one) for one in value]
         lines = any(not isinstance(one, str) or " " in one for one in value if not isinstance(one, int | float))
         return join([tag("span", one, class_="line") for one in own]) if lines else join(own, ", ")
-    if isinstance(value, int | float) and not isinstance(value, bool):
+    if is_real(value):
         return join([number(value)])
     return join([parameter(value)]) if isinstance(value, bool) else tag("bdi", value)
 

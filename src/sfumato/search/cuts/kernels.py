@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sfumato.core.compiled import inner, kernel
-from sfumato.core.keys import EMPTY, LARGEST_KEY, SPREAD
+from sfumato.core.keys import EMPTY, SPREAD
+from sfumato.core.printed import LARGEST_KEY
 
 NO_SUM, MEAN, SUM, GEOMETRIC, MAXIMUM = -1, 0, 1, 2, 3  # how the losses of the columns are put together
 BRED, MOVED = 6, 5  # random numbers for a crossing, for a move

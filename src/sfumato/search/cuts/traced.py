@@ -114,7 +114,7 @@ class TracedTree:
         self.nodes += 1
         if self.nodes > MOST_NODES:
             raise PolicyError(
-                "the steps of k-optimize are told of small trees only",
+                "the steps of k-optimize can be shown for small trees only",
                 got=f"more than {MOST_NODES:,} nodes",
                 hint="take a part of the rows, or fewer columns",
             )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
@@ -45,7 +45,7 @@ class Anatomy(Search):
     def __call__(self, problem: Problem) -> Solution:
         """Group the rows of the problem."""
         began = time.perf_counter()
-        attribute, l = asked_of(problem.policy.require)
+        attribute, l = required_diversity(problem.policy.require)
         cells = problem.cells
         histogram = cells.histograms[attribute]
         value = histogram.value[histogram.start[:-1]]  # rows of a cell have one: see `counted(..., jointly=True)`
@@ -53,7 +53,7 @@ class Anatomy(Search):
         most = most_of_each(number, l)
         suppressed = problem.rows - int(np.minimum(number, most).sum())
         if suppressed > min(problem.limit, problem.rows - 1):
-            raise _infeasible(problem, attribute, l, int(number.max()), suppressed)
+            raise _infeasible(problem, attribute, l, number, suppressed)
         rng = stream_of(self.seed, mark_of(problem, value), "anatomy").generator()
         cell = np.repeat(np.arange(len(cells)), cells.count)  # a piece for each row
         order = rng.permutation(len(cell))
@@ -75,13 +75,14 @@ class Anatomy(Search):
         return Solution(recoding, verdict, kept, False, groups, seconds, reproducible=self.seed is not None)
 
 
-def asked_of(require: Iterable[Any]) -> tuple[str, int]:
+def required_diversity(require: Iterable[Any]) -> tuple[str, int]:
     """The sensitive attribute, and how many different values every group needs, two at least."""
     found = [(c.needs[0] if len(c.needs) == 1 else None, c.enough_values, c.model) for c in require]
     if wrong := [model for attribute, enough, model in found if attribute is None or enough is None]:
         raise PolicyError(
             f"groups of rows whose quasi-identifiers are published as they are cannot keep {wrong[0]}",
-            allowed="distinct-l-diversity, entropy-l-diversity, recursive-cl-diversity, without values of their own",
+            allowed="distinct-l-diversity, entropy-l-diversity, recursive-cl-diversity, alpha-k with k up to 1/alpha, "
+            "without values of their own",
             hint="ask for one of these, or generalise with another search",
         )
     attributes = list(dict.fromkeys(str(attribute) for attribute, _, _ in found))
@@ -106,15 +107,34 @@ def most_of_each(number: np.ndarray, l: int) -> int:
     return low
 
 
-def _infeasible(problem: Problem, attribute: str, l: int, largest: int, suppressed: int) -> Infeasible:
-    possible = problem.rows // largest
+def greatest(suppressed: Callable[[int], int], l: int, limit: int) -> int:
+    """The greatest number below l that needs no more suppressed rows than may be, 1 where there is none above."""
+    return next((fewer for fewer in range(l - 1, 1, -1) if suppressed(fewer) <= limit), 1)
+
+
+def hint_of(require: Iterable[Any], possible: int, suppressible: bool) -> str:
+    """What can be asked for instead: `possible` is the greatest l, `suppressible` whether more suppression helps."""
+    if possible < 2:
+        return "no l above 1 is possible here" + (" without more suppression" if suppressible else "")
+    if all("l" in c.parameters() and c.model == "distinct-l-diversity" for c in require):
+        hint = f"ask for l = {possible}, the greatest there is here"
+    else:
+        hint = f"ask for less: at most one row in {possible} with the same value is possible here"
+    return hint + (", or allow more suppression" if suppressible else "")
+
+
+def _infeasible(problem: Problem, attribute: str, l: int, number: np.ndarray, suppressed: int) -> Infeasible:
+    limit = min(problem.limit, problem.rows - 1)
+
+    def needed(fewer: int) -> int:
+        return problem.rows - int(np.minimum(number, most_of_each(number, fewer)).sum())
+
+    possible = greatest(needed, min(l, int(np.count_nonzero(number)) + 1), limit)
     return Infeasible(
         f'a value of "{attribute}" has more than one row in {l}, so that a group would have two of it',
         got=f"{suppressed} of {problem.rows} rows would have to be suppressed",
-        allowed=f"at most {min(problem.limit, problem.rows - 1)}",
-        hint=f"ask for l = {possible}, the greatest there is here, or allow more suppression"
-        if possible > 1
-        else "allow more suppression",
+        allowed=f"at most {limit}",
+        hint=hint_of(problem.policy.require, possible, suppressed < problem.rows),
         closest={"suppressed": suppressed, "l": possible},
     )
 

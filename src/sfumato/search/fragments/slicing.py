@@ -16,7 +16,7 @@ from sfumato.core.policy import Policy, Verdict
 from sfumato.core.protocols import Search
 from sfumato.core.random_stream import stream_of
 from sfumato.errors import Infeasible, PolicyError
-from sfumato.search.fragments.anatomy import asked_of, mark_of
+from sfumato.search.fragments.anatomy import greatest, hint_of, mark_of, required_diversity
 from sfumato.search.fragments.association import clustered, in_bins, mean_square_contingency, released_to
 from sfumato.search.mondrian.mondrian import cut_buckets
 from sfumato.search.problem import CellSplit, Problem, Slices, Solution
@@ -55,7 +55,7 @@ class Slicing(Search):
     def __call__(self, problem: Problem) -> Solution:
         """Cluster the columns of the problem and cut its rows."""
         began = time.perf_counter()
-        attribute, l = asked_of(problem.policy.require)
+        attribute, l = required_diversity(problem.policy.require)
         cells, histogram = problem.cells, problem.cells.histograms[attribute]
         value = histogram.value[histogram.start[:-1]]  # rows of a cell have one: see `counted(..., jointly=True)`
         codes, sizes = [*cells.codes, value], [*cells.sizes, len(histogram.overall)]
@@ -71,7 +71,7 @@ class Slicing(Search):
             if suppressed <= most:
                 break
             if self.alpha is not None or len(groups[-1]) == 1:
-                raise self._infeasible(problem, attribute, l, suppressed, int(beside.rows(cells.count).max()))
+                raise self._infeasible(problem, attribute, l, suppressed, beside)
             groups = released_to(groups, distance)
         rng = stream_of(self.seed, mark_of(problem, value), "slicing").generator()
         left = cells.count - _drawn(cells.count, beside.pair, excess, rng)
@@ -119,22 +119,22 @@ class Slicing(Search):
                 distance[i, j] = distance[j, i] = 1 - mean_square_contingency(ours, theirs, (m, k), weight)
         return clustered(distance, c, self.alpha), distance
 
-    def _infeasible(self, problem: Problem, attribute: str, l: int, suppressed: int, largest: int) -> Infeasible:
-        alone = self.alpha in (None, 1)
-        possible = problem.rows // largest
-        what = f'a value of "{attribute}" has more than one row in {l}'
-        hint = f"ask for l = {possible}, the greatest there is here, or allow more suppression"
-        if not alone:
+    def _infeasible(self, problem: Problem, attribute: str, l: int, suppressed: int, beside: Beside) -> Infeasible:
+        alone, limit = self.alpha in (None, 1), min(problem.limit, problem.rows - 1)
+        what, count = f'a value of "{attribute}" has more than one row in {l}', problem.cells.count
+        closest, hint = {"suppressed": suppressed}, "take a smaller alpha, or leave it out"
+        if alone:
+            l = min(l, len(beside.key) + 1)  # values there are
+            closest["l"] = greatest(lambda fewer: int(beside.excess(count, fewer).sum()), l, limit)
+            hint = hint_of(problem.policy.require, closest["l"], suppressed < problem.rows)
+        else:
             what += " among those with equal values of the columns beside it"
-            hint = "take a smaller alpha, or leave it out"
-        elif possible < 2:
-            hint = "allow more suppression"
         return Infeasible(
             f"{what}, so that a bucket would have too many of it",
             got=f"{suppressed} of {problem.rows} rows would have to be suppressed",
-            allowed=f"at most {min(problem.limit, problem.rows - 1)}",
+            allowed=f"at most {limit}",
             hint=hint,
-            closest={"suppressed": suppressed} | ({"l": possible} if alone else {}),
+            closest=closest,
         )
 
 

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from sfumato.core.compiled import inner, kernel
-from sfumato.core.keys import FREE, LARGEST_KEY, SCATTER
+from sfumato.core.keys import FREE, SCATTER
+from sfumato.core.printed import LARGEST_KEY
 
 WIDEST = np.uint64(LARGEST_KEY)
 TABLE = 1 << 16  # keys that are always counted in a table

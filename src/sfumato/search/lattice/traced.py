@@ -80,7 +80,7 @@ def tell_distances(problem: Problem, outliers: np.ndarray, whole: Lattice, k: in
     codes, rows, records = problem.cells.codes, problem.cells.count, records_of(problem)
     if len(outliers) * len(records) > PAIRS:
         raise PolicyError(
-            "the steps of a search by distance vectors are told of few pairs of records only",
+            "the steps of a search by distance vectors can be shown for few pairs of records only",
             got=f"{len(outliers)} outliers times {len(records)} cells",
             allowed=f"at most {PAIRS} pairs",
             hint='take a part of the rows, or use by="tables"',

@@ -123,7 +123,7 @@ class StreamSpec:
         )
 
 
-def asked_of(
+def parse_request(
     algorithm: StreamAlgorithm,
     *,
     person: Any,

@@ -14,18 +14,16 @@ import polars as pl
 
 from sfumato.core.protocols import BY_CONSTRUCTION
 from sfumato.criteria.model import Promise
-from sfumato.engines.documents import read_document
 from sfumato.engines.files.read import read
 from sfumato.errors import ReadError
+from sfumato.release.manifest import NAME, STREAM, load_manifest
 from sfumato.release.verify import INTEGRITY, Verification
-
-MANIFEST = "manifest.json"
 
 
 def holds_stream(folder: Path) -> bool:
     """Whether a folder is that of a released stream."""
     try:
-        found = read_document(folder / MANIFEST)
+        found = load_manifest(folder)
     except ReadError:
         return False
     return isinstance(found, dict) and "stream" in found
@@ -36,18 +34,18 @@ def verify_stream(folder: Path) -> Verification:
 
     A class is what prints alike in one file; where published ranges are used again, in all files up to it.
     """
-    document = read_document(folder / MANIFEST)
+    document = load_manifest(folder)
     try:
         quasi, files = [str(one) for one in document["quasi"]], list(document["files"])
         columns = {*quasi, *document["sensitive"], *document["insensitive"]}
         k, l, search = document["k"], dict(document["l"]), document["search"]
         reuse = int(search.get("reuse", 0))
-        if document["stream"] != 1 or not all({"file", "rows", "sha256"} <= {*one} for one in files):
+        if document["stream"] != STREAM or not all({"file", "rows", "sha256"} <= {*one} for one in files):
             raise ValueError
         if not all(isinstance(one["file"], str) and Path(one["file"]).name == one["file"] for one in files):
             raise ValueError
     except (KeyError, TypeError, ValueError, AttributeError):
-        raise ReadError(f'"{folder / MANIFEST}" is no manifest of a stream') from None
+        raise ReadError(f'"{folder / NAME}" is no manifest of a stream') from None
     faults, rows, least, values = [], 0, None, dict[str, int]()
     before: list[pl.DataFrame] = []
     for one in files:
@@ -70,7 +68,7 @@ def verify_stream(folder: Path) -> Verification:
         for i, name in enumerate(l):
             fewest = int(sizes.get_column(f"values {i}").min())  # type: ignore[arg-type]
             values[name] = min(values.get(name, fewest), fewest)
-    strange = {one.name for one in folder.iterdir()} - {one["file"] for one in files} - {MANIFEST}
+    strange = {one.name for one in folder.iterdir()} - {one["file"] for one in files} - {NAME}
     faults += [f"{name} is no file of the stream" for name in sorted(strange) if not name.startswith(".")]
     sentence = "The files are those that the manifest describes."
     promises = [Promise(INTEGRITY, {}, (), not faults, len(faults), 0, sentence, "; ".join(faults) or None)]

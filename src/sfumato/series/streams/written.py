@@ -18,12 +18,12 @@ from sfumato.core.protocols import BY_CONSTRUCTION, PROVEN
 from sfumato.engines.atomic import atomic_file, hold
 from sfumato.engines.files.bytes import sha256, write_table
 from sfumato.errors import OutputError, PolicyError
+from sfumato.release.manifest import NAME, STREAM
 from sfumato.series.streams.request import StreamSpec
 from sfumato.series.streams.state import StreamState, load_state, save_state, state_place
 from sfumato.series.streams.stream import Stream
 
 FORMATS = ("csv", "parquet")
-MANIFEST = "manifest.json"
 
 
 class WrittenStream(Stream):
@@ -113,7 +113,7 @@ class WrittenStream(Stream):
                 raise OutputError(f"{self._to} is not empty, and no state tells how to go on", hint=hint)
             return
         if state.asked != self._asked:
-            raise PolicyError("the state is of a stream of which something else was asked", hint="ask for the same")
+            raise PolicyError("the state belongs to a stream with other settings", hint="give the same settings")
         self._taken, self._batches = list(state.taken), [dict(one) for one in state.batches]
         for aside in self._to.glob(".batch-*"):
             name = aside.name.removeprefix(".")
@@ -157,7 +157,7 @@ class WrittenStream(Stream):
         waits = spec.algorithm.waits
         document: dict[str, Any] = {
             "sfumato": version("sfumato"),
-            "stream": 1,
+            "stream": STREAM,
             "quasi": list(spec.roles.quasi[0]),
             "sensitive": list(spec.roles.sensitive),
             "insensitive": list(spec.roles.insensitive),
@@ -180,5 +180,5 @@ class WrittenStream(Stream):
         }
         if finished:
             document["suppressed"] = self.suppressed
-        with atomic_file(self._to / MANIFEST, overwrite=True) as part:
+        with atomic_file(self._to / NAME, overwrite=True) as part:
             part.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")

@@ -23,7 +23,7 @@ def variants(kind: str, progress: Any) -> dict[str, Any]:
         except PolicyError:  # of a package that cannot be loaded; `sfumato list` says why
             continue
         example, named = variant.example, {one.name for one in variant.parameters}
-        if getattr(example, "fragments", False):  # its release is several tables, which no screen shows
+        if kind == "searches" and example.fragments:  # its release is several tables, which no screen shows
             continue
         found[name] = {
             "title": titled(table, name),

@@ -27,7 +27,7 @@ def planned(asked: Mapping[str, Any], progress: Any) -> dict[str, Any]:
     if told["faults"]:
         raise PolicyError("the policy does not fit the table:", told["faults"])
     account = policy.drawing.get("account") if by == "synthesis" else policy.account
-    apart = by == "recoding" and getattr(policy.search, "fragments", False)
+    apart = by == "recoding" and policy.search.fragments
     becoming = _becoming(by, opened.columns or [], policy, told["steps"])
     if apart:
         becoming = {name: "insensitive" if role == "quasi" else role for name, role in becoming.items()}

@@ -87,7 +87,7 @@ def run(by: str, policy: PolicyFile, data: Any, **more: Any) -> Any:
 
     verb: Any = {"recoding": sf.anonymize, "masking": sf.mask, "synthesis": sf.synthesize}[by]
     try:
-        return verb(data, **policy.asked_of(by), **more)
+        return verb(data, **policy.verb_keywords(by), **more)
     except UndecidedColumns as error:
         raise error.told_in("file") from None
 
@@ -103,7 +103,7 @@ def noted() -> Iterator[list[str]]:
 
 def _refuse_tables(policy: PolicyFile) -> None:
     """A release of several tables has no figures that these pages could show."""
-    if getattr(policy.search, "fragments", False):
+    if policy.search.fragments:
         what = "this search gives several tables, of which the studio shows no figures"
         raise PolicyError(what, hint="the page of the release makes and verifies them")
 

@@ -199,7 +199,7 @@ async def _around(context: PageContext) -> None:
             await synthesis.account(context, "search", described["private"])
 
 
-def asked_of(policy: Mapping[str, Any]) -> dict[str, Any]:
+def deciding_settings(policy: Mapping[str, Any]) -> dict[str, Any]:
     """The part of a policy that a result depends on."""
     return {name: policy[name] for name in ASKED if name in policy}
 
@@ -292,7 +292,7 @@ def _run(context: PageContext, area: ui.column, words: str = "search.run") -> No
             with area:
                 found = await with_progress(context, "search.find", asked)
             if found is not None:
-                project.keep("search", {"asked": asked_of(asked["tables"]), "found": found})
+                project.keep("search", {"asked": deciding_settings(asked["tables"]), "found": found})
                 show()
         finally:
             button.enable()
@@ -307,7 +307,7 @@ def _run(context: PageContext, area: ui.column, words: str = "search.run") -> No
         if kept is None:
             return
         with shown:
-            if kept["asked"] != asked_of(context.policy):
+            if kept["asked"] != deciding_settings(context.policy):
                 ui.label(text("search.stale")).classes("quiet").mark("stale")
             elif "infeasible" in kept["found"]:
                 _infeasible(context, kept["found"])
