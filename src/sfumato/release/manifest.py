@@ -267,7 +267,6 @@ class ManifestUnit:
     unit: Literal["person", "household"]
     column: str
     released: bool = False
-    most_rows: int | None = None
 
 
 @dataclass(frozen=True)
