@@ -30,6 +30,7 @@ from sfumato.errors import BrokenPromise, MissingExtra, OutputError, PolicyError
 from sfumato.release.data_files import data_files
 from sfumato.release.folder import verify_folder, verify_manifest
 from sfumato.release.manifest import load_manifest
+from sfumato.release.stream_folder import holds_stream, verify_stream
 from sfumato.release.verify import Verification
 
 if TYPE_CHECKING:
@@ -112,7 +113,7 @@ def sign(
     if odd:
         raise OutputError(f"{place} cannot be signed: {'; '.join(odd)}")
     if data is None:
-        found = verify_folder(place)
+        found = verify_stream(place) if holds_stream(place) else verify_folder(place)
     else:
         store = store_of(data)
         found = verify_manifest(place, enter(data)[0] if store is None else store)

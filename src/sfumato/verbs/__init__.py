@@ -78,7 +78,7 @@ from sfumato.search import search as parse_search
 from sfumato.search.events import Trace
 from sfumato.search.lattice.safepub import asked_privacy
 from sfumato.search.population import counts_population, refuse_for_population
-from sfumato.series.streams.verify import holds_stream, verify_stream
+from sfumato.release.stream_folder import holds_stream, verify_stream
 
 __all__ = ["anonymize", "read", "verify"]
 
