@@ -354,3 +354,12 @@ def test_an_interrupt_says_what_is_there(
     assert ("goes on from there" in told.err) == has_state
     assert told.err.count('nothing protects "disease"') + told.out.count('nothing protects "disease"') == 1
     assert "warn(" not in told.err
+
+
+@pytest.mark.parametrize("verb", ["risk", "attack", "report"])
+def test_verbs_of_one_table_say_that_a_folder_is_a_stream(
+    arriving: Path, tmp_path: Path, verb: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    list(sf.stream(arriving, to=tmp_path / "out", once=True, **ASKED))
+    assert main([verb, str(tmp_path / "out")]) == 2
+    assert "holds a stream" in capsys.readouterr().err
