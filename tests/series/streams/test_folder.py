@@ -345,7 +345,20 @@ def test_an_interrupt_says_what_is_there(
         raise KeyboardInterrupt
 
     monkeypatch.setattr("sfumato.series.streams.folder.time.sleep", stop)
-    flags = "--quasi age,sex --sensitive disease --insensitive row --person who --k 3 --delay 20".split()
+    flags = [
+        "--quasi",
+        "age,sex",
+        "--sensitive",
+        "disease",
+        "--insensitive",
+        "row",
+        "--person",
+        "who",
+        "--k",
+        "3",
+        "--delay",
+        "20",
+    ]
     given = ["stream", str(arriving), "-o", str(tmp_path / "out"), *flags]
     assert main([*given, "--state", str(tmp_path / "s")] if has_state else given) == 130
     told = capsys.readouterr()
