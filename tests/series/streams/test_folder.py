@@ -376,3 +376,14 @@ def test_verbs_of_one_table_say_that_a_folder_is_a_stream(
     list(sf.stream(arriving, to=tmp_path / "out", once=True, **ASKED))
     assert main([verb, str(tmp_path / "out")]) == 2
     assert "holds a stream" in capsys.readouterr().err
+
+
+def test_a_stream_is_explained(arriving: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    list(sf.stream(arriving, to=tmp_path / "out", once=True, **ASKED))
+    terms = [term for term, _ in sf.explain(tmp_path / "out").lines]
+    assert terms[:5] == ["What it is", "Proven", "By construction", "Proven", "It leaves open"]
+    assert main(["explain", str(tmp_path / "out")]) == 0
+    assert "rows of a stream in" in capsys.readouterr().out
+    (tmp_path / "out" / "batch-000001.csv").write_text("age\n1\n", encoding="utf-8")
+    assert main(["explain", str(tmp_path / "out")]) == 1
+    assert "NOT KEPT" in capsys.readouterr().out
