@@ -1,7 +1,7 @@
 """What the files of a released stream prove: rows and values per class. It shares no code with what made them.
 
-Who stands behind the rows is not released: that they are of different people, and how long each waited, holds by
-construction.
+Who stands behind the rows is not released: that they are of different people is stated by the owner, as it is of a table
+whose people have several rows. How long each waited holds by construction.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 import polars as pl
 
-from sfumato.core.protocols import BY_CONSTRUCTION
+from sfumato.core.protocols import BY_CONSTRUCTION, STATED
 from sfumato.criteria.model import Promise
 from sfumato.engines.documents import read_document
 from sfumato.engines.files.read import read
@@ -135,7 +135,7 @@ def _promises(
     if document["counts"] == "people":
         sentence = f"The rows that share labels when one is released are of at least {k} different people."
         given = {"k": k, "counts": "people"}
-        found.append(Promise("k-anonymity", given, names, True, None, k, sentence, how=BY_CONSTRUCTION))
+        found.append(Promise("k-anonymity", given, names, True, None, k, sentence, how=STATED))
     for name, bound in l.items():
         fewest = values.get(name)
         sentence = f'In every group of rows that look alike, "{name}" takes at least {bound} different values.'

@@ -57,18 +57,18 @@ def test_a_folder_is_released_and_verified(arriving: Path, tmp_path: Path) -> No
     rows = pl.concat(batches(out))["row"].to_list()
     assert len({*rows}) == len(rows) == 90 - stream.suppressed
     found = sf.verify(out)
-    assert found.outcome == "holds"
+    assert found.outcome == "stated"
     told = [(promise.model, promise.how) for promise in found.promises]
     assert told == [
         ("integrity", "proven"),
         ("k-anonymity", "proven"),  # of rows
-        ("k-anonymity", "by construction"),  # of people, who are not released
+        ("k-anonymity", "stated"),  # of people, who are not released
         ("distinct-l-diversity", "proven"),
     ]
     manifest = json.loads((out / "manifest.json").read_text())
     assert manifest["finished"]
     assert manifest["known"]["rows per class"] == "proven"
-    assert manifest["known"]["different people"] == "by construction"
+    assert manifest["known"]["different people"] == "stated"
     assert '"who"' not in json.dumps(manifest)
     first = out / "batch-000001.csv"
     first.write_text(first.read_text().replace("f", "m", 1))
@@ -110,7 +110,7 @@ def test_killed_at_every_step(arriving: Path, tmp_path: Path, step: str, monkeyp
     for _ in sf.stream(arriving, **asked):
         pass
     assert [one.rows() for one in batches(tmp_path / "out")] == [one.rows() for one in batches(whole)]
-    assert sf.verify(tmp_path / "out").outcome == "holds"
+    assert sf.verify(tmp_path / "out").outcome == "stated"
     assert not [*(tmp_path / "out").glob(".batch-*")]
     assert (tmp_path / "out" / "manifest.json").read_text() == (whole / "manifest.json").read_text()
 
@@ -258,7 +258,7 @@ path = "out"
     told = json.loads(capsys.readouterr().out)
     assert (told["arrived"], told["folder"]) == (90, str(tmp_path / "out"))
     assert (tmp_path / "s.state").exists()
-    assert sf.verify(tmp_path / "out").outcome == "holds"
+    assert sf.verify(tmp_path / "out").outcome == "stated"
     other = ["-o", str(tmp_path / "other"), "--state", str(tmp_path / "o.state"), "--k", "5", "--json"]
     assert main(["stream", str(policy), *other]) == 0
     assert json.loads((tmp_path / "other" / "manifest.json").read_text())["k"] == 5
@@ -333,7 +333,7 @@ def test_a_stream_is_signed(arriving: Path, tmp_path: Path) -> None:
     sf.new_key(tmp_path / "k.pem", passphrase=None)
     assert sf.sign(tmp_path / "out", key=tmp_path / "k.pem", name="Ann").valid
     found = sf.verify(tmp_path / "out", signer=tmp_path / "k.pub")
-    assert found.outcome == "holds"
+    assert found.outcome == "stated"
     assert found.signature.valid
 
 
@@ -381,7 +381,7 @@ def test_verbs_of_one_table_say_that_a_folder_is_a_stream(
 def test_a_stream_is_explained(arriving: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     list(sf.stream(arriving, to=tmp_path / "out", once=True, **ASKED))
     terms = [term for term, _ in sf.explain(tmp_path / "out").lines]
-    assert terms[:5] == ["What it is", "Proven", "By construction", "Proven", "It leaves open"]
+    assert terms[:5] == ["What it is", "Proven", "Stated", "Proven", "It leaves open"]
     assert main(["explain", str(tmp_path / "out")]) == 0
     assert "rows of a stream in" in capsys.readouterr().out
     (tmp_path / "out" / "batch-000001.csv").write_text("age\n1\n", encoding="utf-8")
