@@ -49,7 +49,7 @@ def known_people(request: Request, entries: pl.DataFrame, recipes: Mapping[str, 
     """Count the people of the population that a request names. What is learned of values is learned of them alone."""
     assert request.population is not None
     (names,), (engine, require) = request.policy.quasi, request.population
-    changed = {name for step in (request.masking.told["steps"] if request.masking else ()) for name in step["columns"]}
+    changed = () if request.masking is None else request.masking.told["changed"]
     refuse_joined(engine, require[0].of_population, request.released, {*names, *request.roles.unprotected, *changed})
     people = count_people(
         require[0].of_population, engine, names, request.schema, request.max_cells, request.report_progress

@@ -1,6 +1,6 @@
 """What the files of a released stream prove: rows and values per class. It shares no code with what made them.
 
-Who stands behind the rows is not released: that they are of different people is stated by the owner, as it is of a table
+Who stands behind the rows is not released: that they are of different people is stated by the owner, as it is of tables
 whose people have several rows. How long each waited holds by construction.
 """
 
