@@ -44,6 +44,7 @@ class Verification(Described):
     facts: tuple[FactFinding, ...] = ()  # of a masked table: no promises about people
     signature: Signature | None = None  # of a release folder that has one, or should
     caveat: str | None = None  # what cannot be known of a release folder
+    may_be_empty: bool = False  # where nothing was released, as of a stream whose rows were all suppressed
 
     @property
     def outcome(self) -> Outcome:
@@ -63,7 +64,7 @@ class Verification(Described):
             return "stated"
         if all(promise.how == BY_CONSTRUCTION for promise in asked) and self.rows > 0:
             return "by construction"
-        return "holds" if self.rows > 0 else "broken"
+        return "holds" if self.rows > 0 or self.may_be_empty else "broken"
 
     @property
     def holds(self) -> bool:
@@ -96,7 +97,9 @@ class Verification(Described):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, as --json prints them."""
-        return {"outcome": self.outcome, "holds": self.holds, **asdict(self)}
+        found = {"outcome": self.outcome, "holds": self.holds, **asdict(self)}
+        del found["may_be_empty"]
+        return found
 
 
 Audit = NewType("Audit", Verification)  # of the released rows against what is published of others
