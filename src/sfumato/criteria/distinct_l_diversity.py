@@ -81,7 +81,7 @@ class DistinctLDiversity(Model):
         """The promise in words."""
         values = "value" if self.l == 1 else "different values"
         promise = f'In every group of records that look alike, "{self.attribute}" takes at least {self.l} {values}.'
-        return promise + stricter(self.per)
+        return promise if self.per is None else promise + stricter(self.per)
 
     def holds(self, classes: ClassesView) -> Flags:
         """Which classes satisfy it."""

@@ -85,7 +85,7 @@ class EntropyLDiversity(Model):
         """The promise in words."""
         values = f"{self.l:g} equally frequent values" if self.l > 1 else "1 value"
         promise = f'In every group of records that look alike, "{self.attribute}" is at least as varied as {values}.'
-        return promise + stricter(self.per)
+        return promise if self.per is None else promise + stricter(self.per)
 
     def holds(self, classes: ClassesView) -> Flags:
         """Which classes satisfy it."""
