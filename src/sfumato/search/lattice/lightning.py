@@ -75,6 +75,8 @@ class Lightning(Search):
     def _search(self, fronts: list[_Front], until: float | None) -> bool:
         """Search from the side that finds less in a short trial, then around its best; whether one side finished."""
         walk, both = fronts[-1].walk, len(fronts) > 1
+        for front in fronts:
+            front.beside = fronts
         begins, finished = PROBING * len(fronts) if both else 0.0, False
         if both:
             finished = any(self._turn(front, until, i * PROBING, PROBING, True) for i, front in enumerate(fronts))
@@ -135,6 +137,7 @@ class _Front:
 
     def __init__(self, walk: LatticeState) -> None:
         self.walk, self.ticks = walk, 0
+        self.beside: list[_Front] = [self]  # the fronts of this search, itself included
         self.cut = False  # whether a turn ended by time
         self.step, self.near = 0, list[_Entry]()  # expansions, and the nodes that the dive under way goes on from
         self.begin(0.0, 1.0)
@@ -197,7 +200,11 @@ class _Front:
         time_spent = (time.perf_counter() - self.began) / max(walk.deadline - self.began, 1e-9)
         checked = (walk.checks - self.checks) / max(walk.most - self.checks, 1)
         done = self.before + self.share * min(max(checked, time_spent), 1.0)
-        walk.report("searching the lattice", done)
+        best = min((front.walk.best for front in self.beside if front.walk.best is not None), default=None)
+        if best is None or not walk.heard:
+            walk.report("searching the lattice", done)
+        else:  # of both directions: what is told only falls
+            walk.problem.report("searching the lattice", done, best[0], best[3])
 
 
 class _Down(_Front):
