@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from sfumato.report.sections.standards import HeldTo
 
 
+FEW = 5  # entries of a mapping that a line of the terminal shows
 MUCH = 0.2  # of the loss, that ranges would save: worth a line
 
 
@@ -380,4 +381,6 @@ def say_promises(promises: Iterable[Mapping[str, Any]], holds: str = "holds") ->
 
 
 def _parameter(value: object) -> str:
-    return f"{len(value)} values" if isinstance(value, list | tuple | dict) else number(value)
+    if isinstance(value, dict) and len(value) <= FEW:
+        return ", ".join(f"{name or 'missing'}={number(bound)}" for name, bound in value.items())
+    return count(len(value), "value") if isinstance(value, list | tuple | dict) else number(value)
