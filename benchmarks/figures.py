@@ -108,9 +108,14 @@ def timed(run: Callable[[], T]) -> tuple[float, T]:
     return time.perf_counter() - began, given
 
 
-def cpu(run: Callable[[], T]) -> tuple[float, T]:
-    """CPU seconds of a second call, of all its threads, and what it gives."""
-    run()
+def spent(run: Callable[[], T]) -> tuple[float, T]:
+    """CPU seconds of a call, of all its threads, and what it gives."""
     began = time.process_time()
     given = run()
     return time.process_time() - began, given
+
+
+def cpu(run: Callable[[], T]) -> tuple[float, T]:
+    """CPU seconds of a second call, of all its threads, and what it gives."""
+    run()
+    return spent(run)

@@ -83,6 +83,8 @@ def markdown(found: dict[str, Any]) -> str:
     for method in dict.fromkeys(point["method"] for point in found["methods"]):
         points = {point["k"]: point for point in found["methods"] if point["method"] == method}
         lines.append(f"| {method} | " + " | ".join(_cell(points[k]) for k in KS) + " |")
+    if later := found.get("measured_later"):
+        lines += ["", f"Measured later than the others, in seconds of the processor: {', '.join(later)}."]
     gained = ", ".join(f"{gain:.0%} at k={k}" for k, gain in gains(found).items())
     price = ", ".join(f"{share:.0%} at k={k}" for k, share in prices(found).items())
     lines += [

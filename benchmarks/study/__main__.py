@@ -38,6 +38,7 @@ def run(folder: Path) -> dict[str, object]:
         "samarati": [figures.compare(run, folder / f"samarati-{i}.csv") for i, run in enumerate(figures.SAMARATI, 1)],
         "minimal": figures.minimal(),
         "mondrian": [figures.compare(run, folder / f"mondrian-{i}.csv") for i, run in enumerate(figures.MONDRIAN, 1)],
+        "defaults": figures.defaults(),
         "random": [
             figures.random_choices(draw, random_cuts.run(draw.case(), draw.numerator)) for draw in figures.DRAWS
         ],

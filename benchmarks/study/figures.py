@@ -11,6 +11,7 @@ from typing import Any
 import sfumato as sf
 from benchmarks.study import inputs
 from benchmarks.study.inputs import Case, release
+from sfumato.core.registry import variant_name
 from sfumato.search.lattice.samarati import Samarati
 
 EXACT, SIX_DIGITS = 1e-9, 5e-7  # how far a loss may be off: the study's is printed in full, or with six digits
@@ -69,6 +70,19 @@ MONDRIAN = (
 )  # fmt: skip
 
 
+DEFAULTS = {  # table of the page: cases
+    "samarati": (
+        ("Adult: age, gender, race, marital_status, k=10, maxsup=20", inputs.adult),
+        ("Bank: age, job, k=3, maxsup=10", inputs.bank),
+    ),
+    "mondrian": (
+        ("Adult: age, education_num", inputs.adult_numbers),
+        ("Adult: with hours_per_week", lambda: inputs.adult_numbers("hours_per_week")),
+        ("Bank: age, job", inputs.bank_plain),
+    ),
+}
+
+
 @dataclass(frozen=True)
 class Draw:
     """A loss of Mondrian that is one random draw of many, as a whole number of parts, and the range of all draws."""
@@ -115,6 +129,19 @@ def compare(run: Run, file: Path | None = None) -> dict[str, Any]:
     same = [abs(ours["loss"] - run.told.loss) <= run.told.within]
     same += [told[name] == ours[name] for name in ours if name != "loss" and told[name] is not None]
     return {"run": run.name, "theirs": told, "ours": ours, "agree": all(same)}
+
+
+def defaults() -> list[dict[str, Any]]:
+    """What plain `sf.anonymize` loses on the same tables, under the same promise."""
+    found = []
+    for table, cases in DEFAULTS.items():
+        for name, case in cases:
+            done = inputs.default(case())
+            verdict, classes = done.solution.verdict, done.verification.classes[0]["classes"]
+            facts = {"suppressed": verdict.suppressed, "rows": done.table.height, "classes": classes}
+            search = variant_name(type(done.search).__name__)
+            found.append({"table": table, "run": name, "search": search, **facts, "loss": verdict.loss})
+    return found
 
 
 def minimal() -> dict[str, Any]:

@@ -88,6 +88,13 @@ def bank_plain_as_read(*more: str) -> Case:
     return Case("Bank as read", bank_table()[1:], ("age", "job", *more), 10)
 
 
+def default(case: Case) -> sf.Release:
+    """What plain `sf.anonymize` releases of a case: its own search, labels and ends; promise and loss as they are."""
+    table, quasi = case.table.select(case.quasi), list(case.quasi)
+    asked = {"k": case.k, "suppression": case.maxsup, "loss": SUM, "hierarchies": dict(case.hierarchies)}
+    return sf.anonymize(table, quasi=quasi, **asked)
+
+
 def edge_file(column: str) -> Any:
     """The study's edge list of an Adult column."""
     return shared() / f"data/adult/adult_{column}.txt"

@@ -54,7 +54,7 @@ def save(found: Mapping[str, Any]) -> None:
 
 def save_tables(found: Mapping[str, Any], folder: Path) -> None:
     """Write each list of results as a CSV table, its file named after it; what is nested gets a column of its own."""
-    lists = {name: found[name] for name in ("samarati", "mondrian", "random", "access", "sweeps")}
+    lists = {name: found[name] for name in ("samarati", "mondrian", "defaults", "random", "access", "sweeps")}
     for name, rows in (lists | {"minimal": found["minimal"]["minimal"]}).items():
         pl.DataFrame([_flat(row) for row in rows], infer_schema_length=None).write_csv(folder / f"{name}.csv")
 

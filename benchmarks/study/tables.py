@@ -38,7 +38,18 @@ def samarati(found: Found) -> str:
         sides = (f"{show(side['vector'])}, {show(side['suppressed'])} suppressed, {show(side['rows'])} rows, LM {text}"
                  for side, text in both(row))  # fmt: skip
         rows.append([row["run"], *sides, YES[row["agree"]]])
-    return table(["run", "reference", "ours", "agree"], rows)
+    return table(["run", "reference", "ours", "agree"], rows + defaults(found, "samarati"))
+
+
+def defaults(found: Found, which: str) -> list[list[str]]:
+    """The rows of plain `sf.anonymize` in one of the tables."""
+    rows = []
+    for row in found["defaults"]:
+        if row["table"] == which:
+            some = f"{show(row['suppressed'])} suppressed, {show(row['rows'])} rows, {show(row['classes'])} classes"
+            ours = f"{row['search']}, {some}, LM {loss(row['loss'])}"
+            rows.append([f"{row['run']}: plain `sf.anonymize`", "", ours, ""])
+    return rows
 
 
 def minimal(found: Found) -> str:
@@ -67,7 +78,7 @@ def mondrian(found: Found) -> str:
     for row in found["mondrian"]:
         sides = (f"LM {text}, {show(side['classes'])} classes" for side, text in both(row))
         rows.append([row["run"], *sides, YES[row["agree"]]])
-    return table(["run, k=10", "reference", "ours", "agree"], rows)
+    return table(["run, k=10", "reference", "ours", "agree"], rows + defaults(found, "mondrian"))
 
 
 def both(row: Mapping[str, Any]) -> list[tuple[Mapping[str, Any], str]]:

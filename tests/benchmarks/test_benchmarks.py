@@ -118,6 +118,25 @@ def test_committed_results_agree(module) -> None:
     assert {(a["tool"].split()[0], a["measure"]) for a in found["agreements"]} == {("pycanon", m) for m in "klt"}
 
 
+def test_what_is_met_follows_from_value_and_target(module) -> None:
+    """In the committed results; and what a row says of itself is not believed."""
+    results = module("results")
+    rows = json.loads((ROOT / "benchmarks/results.json").read_text("utf-8"))["figures"]
+    for row in rows:
+        assert row["met"] == (None if row["target"] is None else row["value"] <= row["target"]), row["name"]
+    wrong = {"name": "n", "value": 2.66, "unit": "", "target": 3, "details": {}, "met": False}
+    assert results.judged(wrong)["met"] is True
+    assert results.judged(wrong | {"target": 2})["met"] is False
+    found = {"machine": MACHINE, "sort_1m_float64_ms": {"g": 1.0}, "peers": [], "agreements": []}
+    assert "| n | 2.6600 | 3 | yes |" in results.markdown(found | {"figures": [wrong | {"group": "g"}]})
+
+
+def test_targets_are_those_of_the_issue(module) -> None:
+    assert module("optimal").TARGETS[0.0] == 0.007
+    asked = {name: loss for name, _, k, loss, _ in module("quality.yardsticks").NINE if k == 5}
+    assert asked["refined, 15 s"] == 0.036
+
+
 def test_resample_repeats_and_redraws(module) -> None:
     resample = module("tables").resample
     table = pl.DataFrame({"a": range(100), "b": range(100)})

@@ -55,7 +55,7 @@ def test_the_report_tells_whom_it_counts(run: Run, visits: Path, tmp_path: Path)
     ask = ("--quasi", "age", "--k", "5", "--search", "optimal", "--person", "patient")
     assert run("anonymize", visits, *ask, "-o", "out").code == 0
     page = (tmp_path / "out" / "report.html").read_text("utf-8")
-    assert "People are counted, and not records. Of these a person has up to" in page
+    assert "People are counted, and not records: a person may have several." in page
     assert "Shown against the original" in page
     assert "what it promises of the people in it is proven" not in page
 

@@ -75,3 +75,15 @@ def test_policy_file(run: Run, folder: Path) -> None:
     refused = run("anonymize", "policy.toml", "-o", "again")
     assert refused.code == 2
     assert "the population lacks people of the table: 5 rows of 6" in refused.out + refused.err
+
+
+def test_a_model_without_its_population_says_which_flag_names_it(run: Run, folder: Path) -> None:
+    refused = run("anonymize", "ill.csv", "--quasi", "age,zip", "--require", "delta-presence 0 0.75", "-o", "out")
+    assert refused.code == 2
+    assert "name its table with --population" in refused.out + refused.err
+
+
+def test_a_distribution_on_the_command_line(run: Run, folder: Path) -> None:
+    asked = "confident-delta-presence distribution=voters.csv size=200 low=0 high=0.5 confidence=0.9"
+    done = run("anonymize", "ill.csv", "--quasi", "age,zip", "--require", asked, "-o", "out")
+    assert done.code == 0, done.out + done.err

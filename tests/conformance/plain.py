@@ -52,6 +52,7 @@ def class_holds(
         case sf.EntropyLDiversity(l=l):
             return -sum(x * math.log(x) for x in p.values() if x) >= math.log(l) - 1e-12
         case sf.RecursiveCLDiversity(c=c, l=l):
+            c = min([c, *strictest])
             ranked = sorted(counts.values(), reverse=True)
             return ranked[0] < c * sum(ranked[l - 1 :]) - 1e-12
         case sf.AlphaK(alpha=alpha, k=k):

@@ -53,6 +53,7 @@ BY_VALUE: list[Any] = [
     *(sf.BetaLikeness("s", 3, kind, reference={"a": 2, "b": 2, "c": 1, "d": 0}) for kind in ("basic", "enhanced")),
     *(sf.DistinctLDiversity("s", l, per={"a": 3, "b": 4}) for l in (1, 2)),
     sf.EntropyLDiversity("s", 1.5, per={"a": 2, "d": 3}),
+    sf.RecursiveCLDiversity("s", 3, 2, per={"a": 1, "d": 0.5}),
     *(sf.TCloseness("s", 0.6, d, per={"a": 0.3}) for d in ("equal", "ordered", "hierarchical", "kl")),
     sf.TCloseness("s", 0.8, reference={"a": 1, "1": 1}, per={"b": 0.5}),
     sf.AlphaK(0.6, 2, "s", per={"a": 0.2}),

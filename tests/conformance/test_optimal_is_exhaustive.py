@@ -30,6 +30,7 @@ CRITERIA = {
     "k-map": sf.KMap(6, 0.2),
     "distinct-l-diversity per": sf.DistinctLDiversity("s", 1, per={"flu": 3}),
     "entropy-l-diversity per": sf.EntropyLDiversity("s", 1.4, per={"flu": 2.5}),
+    "recursive-cl-diversity per": sf.RecursiveCLDiversity("s", 3, 2, per={"flu": 1.5}),
     "t-closeness per": sf.TCloseness("s", 0.5, per={"flu": 0.2}),
     "t-closeness reference": sf.TCloseness(
         "s", 0.7, reference={"flu": 2001, "asthma": 1000, "ulcer": 1000, "gout": 999}

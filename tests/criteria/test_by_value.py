@@ -11,8 +11,10 @@ import polars as pl
 import pytest
 
 import sfumato as sf
+from sfumato.cli.anonymize import say_promises
 from sfumato.criteria import parse
 from sfumato.errors import PolicyError, ReadError
+from sfumato.report.translation import translated
 from tests.fuzz import FUZZ
 
 WORDS = ("a", "b", "c", "d", None)
@@ -165,6 +167,11 @@ def strictest(per: dict[str, float], bound: float, one: list[str | None], best=m
     return best(per.get(v or "", bound) for v in one)
 
 
+def tail(one: list[str | None]) -> int:
+    """The records of all values but the most frequent one."""
+    return sum(sorted((one.count(v) for v in set(one)), reverse=True)[1:])
+
+
 def test_bounds_per_value_on_both_sides(search, released):
     """Every class is held to the strictest bound among its values; shares to the bound of their own value."""
     rng = random.Random(5)
@@ -184,6 +191,9 @@ def test_bounds_per_value_on_both_sides(search, released):
             sf.DistinctLDiversity("s", 2, per=more): [len(set(one)) >= strictest(more, 2, one) for one in classes],
             sf.EntropyLDiversity("s", 1.5, per=more): [
                 e >= math.log(strictest(more, 1.5, one)) - 1e-12 for e, one in zip(entropy, classes, strict=True)
+            ],
+            sf.RecursiveCLDiversity("s", 3, 2, per=less): [
+                max(map(one.count, one)) < strictest(less, 3, one, min) * tail(one) - 1e-12 for one in classes
             ],
             sf.TCloseness("s", 0.45, per=less): [
                 distance("equal", one, q, []) <= strictest(less, 0.45, one, min) + 1e-12 for one in classes
@@ -205,7 +215,26 @@ def test_what_bounds_per_value_declare():
     assert not sf.DistinctLDiversity("s", 3, per=per).wildcard
     assert sf.EntropyLDiversity("s", 3, per=per).monotonicity == "none"
     assert sf.TCloseness("s", 0.3, per={"HIV": 0.1}).monotonicity == "none"
+    assert sf.RecursiveCLDiversity("s", 3, 2, per={"HIV": 1}).monotonicity == "none"
     assert sf.AlphaK(0.5, 2, "s", per={"HIV": 0.1}).monotonicity == "merge"
+
+
+def test_they_are_named():
+    """In the repr, in the sentence of the promise, and in its translation."""
+    asked = sf.DistinctLDiversity("s", 3, per={"HIV": 5})
+    assert repr(asked) == "DistinctLDiversity(attribute='s', l=3, per={'HIV': 5})"
+    assert repr(sf.DistinctLDiversity("s", 3)) == "DistinctLDiversity(attribute='s', l=3)"
+    assert repr(sf.TCloseness("s", 0.2, reference={"b": 1, "a": 2}, quasi=["age"])).endswith(
+        "reference={'a': 2, 'b': 1}, quasi=('age',))"
+    )
+    assert len(repr(sf.BetaLikeness("s", 2, reference={str(i): 1 for i in range(1000)}))) < 200
+    assert asked.sentence().endswith('different values. A stricter bound holds for "HIV".')
+    many = sf.AlphaK(0.5, 2, "s", per=dict.fromkeys("abcde", 0.1))
+    assert many.sentence().endswith('A stricter bound holds for "a", "b", "c" and 2 more.')
+    for one, there in ((asked, 'Per "HIV" vale'), (many, 'Per "a", "b", "c" e 2 altri vale')):
+        missing: list[str] = []
+        assert there in translated(one.sentence(), "it", missing)
+        assert not missing
 
 
 @pytest.mark.parametrize("search", ["optimal", "mondrian", "k-member", "auto"])
@@ -214,10 +243,11 @@ def test_what_bounds_per_value_declare():
     [
         sf.DistinctLDiversity("disease", 2, per={"ulcer": 3}),
         sf.EntropyLDiversity("disease", 1.5, per={"ulcer": 2.2}),
+        sf.RecursiveCLDiversity("disease", 3, 2, per={"ulcer": 2}),
         sf.TCloseness("disease", 0.4, per={"ulcer": 0.2}),
         sf.AlphaK(0.8, 2, "disease", per={"ulcer": 0.3}),
     ],
-    ids=["distinct", "entropy", "t", "alpha"],
+    ids=["distinct", "entropy", "recursive", "t", "alpha"],
 )
 def test_a_release_with_bounds_per_value(asked, search, tmp_path):
     release = sf.anonymize(register(), quasi=["age"], require=[sf.KAnonymity(2), asked], search=search)
@@ -257,3 +287,12 @@ def test_values_that_do_not_occur_are_refused_by_the_search_and_counted_by_verif
         True,
         '1 of 2 values with a bound of their own do not occur in the released "s"',
     )
+
+
+def test_the_terminal_names_bounds_per_value(capsys):
+    """The owner's policy, which the manifest holds anyway; of many their number."""
+    for per, shown in (({"HIV": 5, "": 4}, "per=missing=4, HIV=5"), (dict.fromkeys("abcdef", 4), "per=6 values")):
+        asked = sf.DistinctLDiversity("s", 3, per=per)
+        promise = {"model": asked.model, "parameters": asked.parameters(), "quasi": ["age"], "holds": True}
+        say_promises([promise | {"sentence": asked.sentence(), "measured": 5, "bound": 3, "note": None}])
+        assert f"distinct-l-diversity (attribute=s, l=3, {shown}) on age" in capsys.readouterr().out

@@ -326,3 +326,17 @@ def test_missing_values_are_released_by_levels_unless_told_otherwise() -> None:
     assert release.solution.optimal
     assert shown(release.verification).holds
     assert not sf.anonymize(ILL, **asked | {"require": sf.DeltaPresence(PEOPLE, 0, 0.8)}).solution.optimal
+
+
+PLATES = PEOPLE.with_columns(plate=pl.Series([f"p{i}" for i in range(9)]))
+
+
+@pytest.mark.parametrize("require", [sf.DeltaPresence(PLATES, 0.5, 0.75), sf.KMap(2, population=PLATES)])
+def test_a_released_column_that_the_population_has_is_refused_unless_that_is_accepted(require: Any) -> None:
+    ill = ILL.with_columns(plate=pl.Series(["p0", "p1", "p3", "p5", "p6", "p7"]))
+    given: dict[str, Any] = {"quasi": ["age", "zip"], "search": "spalm", "hierarchies": AGES, "rest": "release"}
+    for roles in ({}, {"sensitive": ["plate"]}):
+        with pytest.raises(PolicyError, match='has "plate", too'):
+            sf.anonymize(ill, require=require, **roles, **given)
+    assert "plate" in sf.anonymize(ill, require=require, unprotected=["plate"], **given).table.columns
+    assert sf.anonymize(ill, require=require, identifying=["plate"], **given).verification.holds

@@ -236,3 +236,32 @@ def test_both_directions_are_never_worse_than_either(
     }
     assert losses["both"] <= min(losses["top"], losses["bottom"]) + 1e-12
     assert Lightning(seconds=None, nodes=60)(problem).verdict.loss == losses["both"]
+
+
+@pytest.mark.parametrize("seed", [3, 7])
+def test_most_of_the_time_goes_to_the_better_direction(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a clock that ticks whenever it is read: a short trial each way, then the side that found less loss."""
+    monkeypatch.setattr("sfumato.search.lattice.lightning.group_bound", lambda *asked: 0.0)
+    problem = posed(table := wide(300, 14, seed), table.columns, sf.KAnonymity(5), suppression=1.0)
+    walks: dict[str, Solution] = {}
+    for start in ("top", "bottom", "both"):
+        ticks = iter(range(10**9))
+        monkeypatch.setattr("time.perf_counter", lambda ticks=ticks: next(ticks) / 100)
+        walks[start] = Lightning(seconds=10, start=start)(problem)
+        assert not walks[start].reproducible
+    losses = {start: found.verdict.loss for start, found in walks.items()}
+    assert losses["both"] < max(losses["top"], losses["bottom"])
+    assert losses["both"] <= min(losses["top"], losses["bottom"]) * 1.01
+
+
+def test_a_trial_goes_on_where_it_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Limited by nodes, each direction of both finds what it finds by itself, dives cut by the trial included."""
+    monkeypatch.setattr("sfumato.search.lattice.lightning.group_bound", lambda *asked: 0.0)
+    monkeypatch.setattr("sfumato.search.lattice.lightning.improve", lambda walk: None)
+    problem = posed(table := wide(300, 14), table.columns, sf.KAnonymity(5), suppression=1.0)
+    for nodes in (60, 250, 1000):
+        top, bottom, both = (
+            Lightning(seconds=None, nodes=nodes, start=start)(problem) for start in ("top", "bottom", "both")
+        )
+        assert both.verdict.loss == min(top.verdict.loss, bottom.verdict.loss)
+        assert both.checks == top.checks + bottom.checks

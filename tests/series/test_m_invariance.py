@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from fractions import Fraction
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 import polars as pl
@@ -15,7 +16,7 @@ from sfumato.core.label_grammar import read_range
 from sfumato.errors import BrokenPromise, ColumnError, EmptyTable, Infeasible
 from sfumato.series import release as making
 from sfumato.series.kernels import take_signatures
-from sfumato.series.m_invariance import Signatures, _forged, eligible, groups_of
+from sfumato.series.m_invariance import Signatures, eligible, groups_of
 from sfumato.series.release import next_release
 from sfumato.series.state import Secret
 from tests.fuzz import FUZZ, examples
@@ -99,9 +100,9 @@ FIRST = {"Ann": (30, "flu"), "Bob": (32, "ulcer")}
 def test_ann_stays_under_her_signature_when_bob_leaves_and_cid_arrives():
     series = Series(2)
     series.publish(FIRST)
-    tables = series.publish({"Ann": (30, "flu"), "Cid": (40, "cold")})
+    tables = series.publish({"Ann": (30, "flu"), "Cid": (41, "cold")})
     series.check()
-    of_ann = tables["data"].filter(pl.col("age") == "30")
+    of_ann = tables["data"].filter(pl.col("age") == "[30, 34]")  # her own age is nowhere
     assert sorted(of_ann["disease"]) == ["flu", "ulcer"]  # one of them stands for nobody
     counts = dict(tables["counterfeits"].iter_rows())
     assert counts[of_ann["group"][0]] == 1
@@ -126,13 +127,18 @@ def test_a_counterfeit_that_is_left_out_or_put_elsewhere_is_found():
     assert shares([(who, frozenset(of)) for who, of in elsewhere])["Ann"] == {"flu": 1}
 
 
-def test_arriving_people_take_the_place_of_counterfeits():
-    series = Series(2)
-    series.publish(FIRST)
-    series.publish({"Ann": (30, "flu"), "Dan": (31, "ulcer")})
-    series.check()
-    assert series.turnovers[-1].counterfeits == 0
-    assert series.published[-1]["data"]["group"].n_unique() == 1
+def test_arriving_people_never_take_the_place_of_counterfeits():
+    """Else the counterfeit beside Ann would be an ulcer: an arrival with flu is there, and was not put beside her."""
+    of_ann = []
+    for value in ("flu", "ulcer"):  # whichever Ann has, and Bob the other one
+        other = "ulcer" if value == "flu" else "flu"
+        series = Series(2)
+        series.publish({"Ann": (30, value), "Bob": (32, other)}, seed=1)
+        tables = series.publish({"Ann": (30, value), "Eve": (60, "flu"), "Fay": (61, "cold")}, seed=1)
+        series.check()
+        of_ann.append(tables["data"].filter(pl.col("age") == "[30, 34]")["disease"].to_list())
+        assert sorted(tables["counterfeits"]["counterfeits"]) == [0, 1]
+    assert of_ann == [["flu", "ulcer"]] * 2
 
 
 def test_who_leaves_and_returns_stands_under_the_same_signature():
@@ -243,11 +249,40 @@ def test_seven_rows_of_which_four_are_alike_make_no_groups_of_two():
     assert eligible(np.array([3, 2, 1]), 2)
 
 
-def test_as_few_counterfeits_as_there_can_be():
-    value = np.array([0, 0, 0, 1])  # two groups lack a partner
-    found = groups_of(np.zeros((4, 1)), value, np.full(4, -1), Signatures.none(), 3, 2, np.random.default_rng(1))
-    assert found.counterfeits.sum() == 2
-    assert (found.counterfeits <= 1).all()
+def test_a_value_too_frequent_among_arrivals_stands_under_one_signature():
+    value = np.array([0, 0, 0, 1])  # the groups would differ if each were filled by itself: 0 is common to all
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        found = groups_of(np.zeros((4, 1)), value, np.full(4, -1), Signatures.none(), 3, 2, rng)
+        assert len({frozenset(found.value[found.group == g].tolist()) for g in range(3)}) == 1
+        assert found.counterfeits.sum() == len(found.value) - 4
+        assert (found.counterfeits <= 2).all()
+
+
+@pytest.mark.parametrize(("m", "values", "arrivals"), [(2, 3, 3), (2, 4, 2), (3, 4, 2)])
+def test_who_knows_how_groups_are_made_learns_the_signature_and_no_more(m, values, arrivals):
+    """All worlds, with the chance of each to be published as it is: people who were there before have a value of their
+    signature, 0 to m - 1, and others any. The attacker knows everybody's group and how many counterfeits it has."""
+    times, people = 40, 2 + arrivals
+    before = Signatures(np.array([0, m]), np.arange(m))
+    had = np.array([0, 0] + [-1] * arrivals)
+    points = np.zeros((people, 1))
+    often: dict[tuple, Counter] = {}
+    for world in product(*[range(m)] * 2, *[range(values)] * arrivals):
+        for seed in range(times):
+            rng = np.random.default_rng([seed, *world])
+            found = groups_of(points, np.array(world), had, before, values, m, rng)
+            seen = frozenset(
+                (frozenset(found.row[g][found.row[g] >= 0].tolist()), frozenset(found.value[g].tolist()), g.sum())
+                for g in (found.group == n for n in range(len(found.start)))
+            )
+            often.setdefault(seen, Counter()).update(enumerate(world))
+    for seen, of in often.items():
+        total = sum(of.values()) / people
+        if total < 100:
+            continue
+        for (_, _), many in of.items():
+            assert many / total <= 1 / m + 4 * (total * m) ** -0.5, (seen, of)
 
 
 def test_equal_sets_are_one_signature():
@@ -305,6 +340,22 @@ def test_a_signature_that_changes_is_never_released(monkeypatch):
         series.publish({"Ann": (30, "flu"), "Cid": (60, "cold")})
 
 
+def test_ends_are_not_the_values_of_few_people():
+    ages = np.random.default_rng(1).integers(18, 90, 400)
+    born = pl.date_range(pl.date(1950, 1, 1), pl.date(1950, 1, 1) + pl.duration(days=399), eager=True)
+    frame = pl.DataFrame(
+        {"id": range(400), "age": ages, "paid": ages / 7, "born": born, "disease": ["a", "b", "c", "d"] * 100}
+    )
+    made, _, _ = next_release(frame, "id", ["age", "paid", "born"], "disease", 2, None, SECRET)
+    for name in ("age", "paid", "born"):
+        rare = {str(v) for v, often in frame[name].value_counts().iter_rows() if often < 2}
+        for label in made.tables["data"][name].unique():
+            ends = read_range(label)
+            found = [ends.low, ends.high] if ends else [label]
+            assert name == "born" or not rare & set(found)
+    assert {label[8:11] for label in made.tables["data"]["born"]} <= {f"-{day:02}" for day in range(1, 31, 5)}
+
+
 def _frame(**columns):
     return pl.DataFrame({"id": ["a", "b", "c"], "age": [1, 2, 3], "disease": ["x", "y", "z"]} | columns)
 
@@ -326,6 +377,12 @@ def test_tables_that_cannot_be_published(frame, error, match):
     assert not any(f'"{value}"' in str(caught.value) for value in ("a", "b", "x"))
 
 
+def test_no_smaller_m_than_two_is_advised():
+    with pytest.raises(Infeasible, match="too frequent") as caught:
+        next_release(_frame(disease=["x", "x", "z"]), "id", ["age"], "disease", 2, None, SECRET)
+    assert "at most 1" not in str(caught.value)
+
+
 def test_ids_of_another_kind_are_refused_for_nobody_would_be_known_again():
     frame = _frame(id=[1, 2, 3])
     _, state, _ = next_release(frame, "id", ["age"], "disease", 2, None, SECRET)
@@ -335,10 +392,12 @@ def test_ids_of_another_kind_are_refused_for_nobody_would_be_known_again():
 
 
 def test_one_value_too_frequent_among_many_that_might_be():
-    left = np.zeros(2000, np.int64)
-    left[7] = 1_000_000
-    forged = _forged(left, 3, np.random.default_rng(1))
-    assert (forged[7], forged.sum(), forged.max() < 1_000_000) == (0, 2_000_000, True)
+    value = np.full(100_000, 7)
+    nobody = np.full(len(value), -1)
+    points, rng = np.zeros((len(value), 1)), np.random.default_rng(1)
+    found = groups_of(points, value, nobody, Signatures.none(), 2000, 3, rng)
+    assert (found.counterfeits == 2).all()
+    assert len(np.unique(found.value)) == 3
 
 
 def test_a_column_called_group_is_refused():

@@ -11,6 +11,7 @@ import stat
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -332,3 +333,22 @@ def test_states_come_back_as_they_were(place):
     assert (found.serial, found.values, found.m) == (kept.state.serial, kept.state.values, 2)
     assert "Ann" not in repr(kept.state)
     assert "key" not in repr(kept.secret)
+
+
+def test_counts_that_are_other_than_the_method_says_are_found(place):
+    _first()
+    sf.republish("a", FEBRUARY, state="s.bin").save("b")
+    assert sf.verify("b").outcome == "holds"
+    said = json.loads(Path("b/manifest.json").read_text())
+    said["method"]["counterfeits"] += 1
+    Path("b/manifest.json").write_text(json.dumps(said))
+    found = sf.verify("b")
+    assert found.outcome == "broken"
+    assert "counterfeits than the method says" in found.promises[0].note
+
+
+def test_a_stray_file_is_told(place):
+    _first()
+    assert "hold" not in (sf.verify("a").caveat or "").replace("whoever has", "")
+    Path("a/names.csv").write_text("who\nAnn\n")
+    assert "no part of the release: names.csv" in sf.verify("a").caveat

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from sfumato.report.sections.standards import HeldTo
 
 
+FEW = 5  # entries of a mapping that a line of the terminal shows
 LONG = 60  # letters of a parameter, beyond which its sentence says it
 MUCH = 0.2  # of the loss, that ranges would save: worth a line
 
@@ -381,6 +382,8 @@ def say_promises(promises: Iterable[Mapping[str, Any]], holds: str = "holds") ->
 
 
 def _parameter(value: object) -> str:
-    if isinstance(value, list | tuple | dict):
-        return f"{len(value)} values"
-    return "as follows" if isinstance(value, str) and len(value) > LONG else number(value)
+    if isinstance(value, dict) and len(value) <= FEW and not any(isinstance(one, list) for one in value.values()):
+        return ", ".join(f"{name or 'missing'}={number(bound)}" for name, bound in value.items())
+    if isinstance(value, str) and len(value) > LONG:
+        return "as follows"
+    return count(len(value), "value") if isinstance(value, list | tuple | dict) else number(value)

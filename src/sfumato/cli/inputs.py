@@ -399,8 +399,8 @@ def verify(
     from sfumato.release.folder import EVERY, verify_folder, verify_manifest
     from sfumato.release.people import owned
     from sfumato.release.signature import signed
+    from sfumato.release.stream_folder import holds_stream, verify_stream
     from sfumato.report.sections.headline import reach_from
-    from sfumato.series.streams.verify import holds_stream, verify_stream
 
     if is_flat(folder):
         hint = "give --quasi and --k, or --require, to verify the files in it as one table"

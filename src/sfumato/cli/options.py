@@ -414,6 +414,9 @@ def _about(item: Mapping[str, Any]) -> tuple[Any, ...]:
     return item.get("model"), item.get("attribute"), frozenset(map(str, quasi)) if isinstance(quasi, list) else quasi
 
 
+POPULATION_HINT = "name its table with --population"
+
+
 def models(
     k: int | None, require: Sequence[str], faults: list[str], population: str | None = None
 ) -> list[dict[str, Any]]:
@@ -428,9 +431,12 @@ def models(
     found: list[dict[str, Any]] = [] if k is None else [{"model": "k-anonymity", "k": k}]
     for text in require:
         try:
+            if population is None and counting(text, "-") != text and text.split(" ")[0] == "delta-presence":
+                raise PolicyError("delta-presence counts the people of a population", hint=POPULATION_HINT)
             criterion = parse(text if population is None else counting(text, population))
             own = criterion.of_population
-            beside = {} if own is None else {"population": str(Path(own.data).absolute())}
+            kind = "distribution" if own is not None and own.drawn else "population"
+            beside = {} if own is None else {kind: str(Path(own.data).absolute())}
             found.append({"model": criterion.model, **criterion.parameters(), **beside})
         except PolicyError as error:
             faults += [f"--require: {fault}" for fault in error.faults or (str(error),)]

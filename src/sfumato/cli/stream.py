@@ -8,8 +8,9 @@ from typing import Annotated, Any
 import typer
 
 from sfumato.cli import inputs, options
-from sfumato.cli.console import say, say_json
+from sfumato.cli.console import notes, say, say_json, tell
 from sfumato.cli.options import PROMISES, ROLES, SEARCH, WRITING, option, output
+from sfumato.core.wording import count
 
 
 def stream(
@@ -71,17 +72,47 @@ def stream(
     }
     named = inputs.NamedSource(source, ()) if source.suffix == ".toml" else inputs.NamedSource(None, (str(source),))
     policy = check_stream(options.draft(named, given, require, faults))
-    out = run(policy.source, **policy.keywords)
-    target = policy.keywords["to"]
-    rows = 0
-    with out:
-        for frame in out:
-            rows += frame.height
-            if not as_json:
-                say(f"released {frame.height} rows, {out.released} in all; {out.waiting} wait")
-    told = {"arrived": out.arrived, "released": out.released, "suppressed": out.suppressed, "waiting": out.waiting}
+    target, rows, batches = policy.keywords["to"], 0, 0
+    known: set[str] = set()
+    try:
+        with notes() as told:
+            out = run(policy.source, **policy.keywords)
+        _note(told, known, as_json)
+        with out:
+            while True:
+                with notes() as told:
+                    frame = next(out, None)
+                _note(told, known, as_json)
+                if frame is None:
+                    break
+                rows, batches = rows + frame.height, batches + 1
+                if not as_json:
+                    say(f"released {frame.height} rows, {out.released} in all; {out.waiting} wait")
+    except KeyboardInterrupt:
+        raise SystemExit(_interrupted(target, batches, policy.keywords.get("state") is not None, as_json)) from None
+    done = {"arrived": out.arrived, "released": out.released, "suppressed": out.suppressed, "waiting": out.waiting}
     if as_json:
-        say_json({**told, "folder": str(target), "released_now": rows})
+        say_json({**done, "folder": str(target), "released_now": rows})
     else:
-        say(", ".join(f"{name} {number}" for name, number in told.items()))
+        say(", ".join(f"{name} {number}" for name, number in done.items()))
     return 0
+
+
+def _note(told: list[str], known: set[str], as_json: bool) -> None:
+    """Tell notes once."""
+    new = [one for one in told if one not in known]
+    known.update(new)
+    if not as_json:
+        tell(new)
+
+
+def _interrupted(target: Any, batches: int, has_state: bool, as_json: bool) -> int:
+    """What an interrupted run left, and how to go on."""
+    from sfumato.cli.exits import interrupted
+
+    message = f"interrupted; this run wrote {count(batches, 'batch', 'batches')} to {target}"
+    if has_state:
+        message += ", and the same command goes on from there"
+    else:
+        message += "; rows that wait are not released: with --state the same command would go on from there"
+    return interrupted(message, as_json)

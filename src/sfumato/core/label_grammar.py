@@ -16,9 +16,11 @@ WHOLE = r"[+-]?[0-9]+"
 DECIMAL = r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?"
 NUMBER = re.compile(rf"(?:{DECIMAL}|[+-]?inf)\Z")
 BRACKETS = re.compile(r"([\[\](])\s*([^,;]+?)\s*[,;]\s*([^,;]+?)\s*([\])\[])\Z")  # [20, 30), ]20; 30]
-BETWEEN = re.compile(r"(\S+?)\s*(?:-|–|—|\.\.|:)\s*(\S+)\Z|(\S+)\s+(?:to|bis|-|–)\s+(\S+)\Z")  # 20-29, 20..29, 20 to 29
+BETWEEN = re.compile(r"(\S+?)\s*(?:-|–|—|\.\.|:|~)\s*(\S+)\Z|(\S+)\s+(?:to|bis|-|–)\s+(\S+)\Z")  # 20-29, 20 to 29
 BEYOND = re.compile(r"(<=|>=|<|>|≤|≥)\s*(\S+(?: [0-9]{2}:\S+)?)\Z")  # >= 40, < 2020-03-01 09:00
 ABOVE = re.compile(r"(\S+)\s*\+\Z")  # 90+
+QUOTED = re.compile(r"\s*(?:'([^']*)'|\"([^\"]*)\")\s*(?:,|\Z)")  # 'a', "b"
+SEPARATORS = (",", ";", "|", "~")  # of sets that other tools print without braces
 DECADE = re.compile(r"([0-9]{3}0)s\Z")
 
 
@@ -108,14 +110,37 @@ def read_printed(label: str | None) -> Range | None:
 
 
 def read_set(label: str) -> list[str] | None:
-    """The words of a set; a value that holds a comma is several. None for what is no set.
+    """The words of a set, or of a list as Python prints it; a value that holds a comma is several. None for others.
 
-    >>> read_set("{a, b}"), read_set("a")
-    (['a', 'b'], None)
+    >>> read_set("{a, b}"), read_set("['a', 'b']"), read_set("a"), read_set("[1, 2]")
+    (['a', 'b'], ['a', 'b'], None, None)
     """
-    if not (label.startswith("{") and label.endswith("}")):
-        return None
-    return label[1:-1].split(", " if ", " in label else ",")
+    ends = label[:1] + label[-1:]
+    if ends in ("{}", "[]", "()") and (words := _quoted(label[1:-1])):
+        return words
+    return label[1:-1].split(", " if ", " in label else ",") if ends == "{}" else None
+
+
+def _quoted(text: str) -> list[str]:
+    """Words between quotation marks and commas; empty where something else stands there."""
+    words, at = [], 0
+    while at < len(text):
+        match = QUOTED.match(text, at)
+        if match is None:
+            return []
+        words.append(match[1] if match[2] is None else match[2])
+        at = match.end()
+    return words
+
+
+def split_bare(label: str) -> dict[str, list[str]]:
+    """The parts of a label by each sign that sets without braces are printed with; whether it is one, its words tell.
+
+    >>> split_bare("a, b|c"), split_bare("a,"), split_bare("a")
+    ({',': ['a', 'b|c'], '|': ['a, b', 'c']}, {}, {})
+    """
+    found = {sign: [part.strip() for part in label.split(sign)] for sign in SEPARATORS if sign in label}
+    return {sign: parts for sign, parts in found.items() if all(parts)}
 
 
 def read_run(label: str) -> tuple[str, str] | None:

@@ -13,7 +13,7 @@ from sfumato.core.parameters import Column, Real, Whole, Written, is_text, is_wh
 from sfumato.core.protocols import ClassesView, Criterion, Flags, HistogramView, Monotonicity, Side
 from sfumato.core.wording import count
 from sfumato.criteria.audit import SLACK, Finding, Groups, bounds_frame, rounded
-from sfumato.criteria.by_value import ByValue, bounds_of, check_per, values_in
+from sfumato.criteria.by_value import ByValue, bounds_of, check_per, stricter, values_in
 from sfumato.criteria.k_anonymity import KAnonymity
 from sfumato.criteria.model import SHARES, TOLERANCE, Model
 from sfumato.criteria.of_labels import OfLabels
@@ -21,7 +21,7 @@ from sfumato.criteria.search_distance import most_rows, run_maxima, run_of
 from sfumato.errors import PolicyError
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class AlphaK(Model):
     """Every class has at least k records, and no sensitive value more than a share alpha of them.
 
@@ -99,10 +99,9 @@ class AlphaK(Model):
             guarded = "no value"
         else:
             guarded = "no guarded value" if len(self.values) == 1 else f"none of the {len(self.values)} guarded values"
-        less = "" if self.per is None else " A value with a bound of its own has no share above that."
         share = (
             f'in every group of records that look alike, {guarded} of "{self.attribute}" '
-            f"has a share above {self.alpha * 100:g}%.{less}"
+            f"has a share above {self.alpha * 100:g}%.{stricter(self.per)}"
         )
         if self.k == 1:
             return share[0].upper() + share[1:]

@@ -18,7 +18,7 @@ from sfumato.criteria.search_distance import most_rows, share_limits, within_sha
 KINDS = ("basic", "enhanced")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class BetaLikeness(Model):
     """No sensitive value gains more than beta in any class, relative to its share in the whole table.
 

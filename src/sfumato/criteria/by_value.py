@@ -15,6 +15,7 @@ import numpy as np
 
 from sfumato.core.parameters import LARGEST, is_text, is_whole, real_number, whole_number
 from sfumato.core.protocols import HistogramView
+from sfumato.core.wording import quoted
 from sfumato.criteria.audit import in_order
 from sfumato.criteria.model import Model
 from sfumato.errors import PolicyError
@@ -22,7 +23,7 @@ from sfumato.errors import PolicyError
 # a mapping from printed values, "" for missing, which is kept as sorted pairs; a path where a file may hold it
 ByValue = Mapping[str, float] | tuple[tuple[str, float], ...] | str | Path
 MOST_VALUES = 100_000
-ASKS_MORE = " A value with a bound of its own asks for more where it occurs."
+NAMED = 3  # values with a bound of their own that a promise names
 DELIMITERS = ",;|\t"
 
 
@@ -119,6 +120,21 @@ def _bounds(
         what = f'{model}: {absent} of {len(own)} values in per do not occur in column "{attribute}"'
         raise PolicyError(what, hint="values are compared as they are printed, upper and lower case apart")
     return np.array([own.get(value, otherwise) for value in text], dtype=np.float64)
+
+
+def stricter(per: Any) -> str:
+    """The sentence on values with a bound of their own, which the policy publishes; empty where there are none.
+
+    >>> stricter((("HIV", 5), ("flu", 3))), stricter((("", 2),))
+    (' A stricter bound holds for "HIV" and "flu".', ' A stricter bound holds for "a missing value".')
+    """
+    if per is None:
+        return ""
+    names = [value.replace('"', "'") or "a missing value" for value, _ in per]
+    if len(names) <= NAMED:
+        return f" A stricter bound holds for {quoted(names)}."
+    first = ", ".join(f'"{name}"' for name in names[:NAMED])
+    return f" A stricter bound holds for {first} and {len(names) - NAMED} more."
 
 
 def values_in(pairs: Any) -> tuple[str, ...]:

@@ -76,7 +76,7 @@ class DeltaPresence(Model):
         return (
             f'Of the people of the population "{self.of_population.name}" whom a group of records may be, at least '
             f"{self.low * 100:g}% and at most {self.high * 100:g}% are in the table, and so for those whom no record "
-            "fits: nobody is surer than that whether somebody is in it."
+            "fits: by the released labels alone nobody is surer than that whether somebody is in it."
         )
 
     def holds(self, classes: ClassesView) -> Flags:

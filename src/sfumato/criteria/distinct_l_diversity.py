@@ -11,13 +11,13 @@ import polars as pl
 from sfumato.core.parameters import Column, Whole, Written
 from sfumato.core.protocols import ClassesView, Criterion, Flags, Monotonicity, Side
 from sfumato.criteria.audit import Finding, Groups
-from sfumato.criteria.by_value import ASKS_MORE, ByValue, bounds_of, check_per, values_in
+from sfumato.criteria.by_value import ByValue, bounds_of, check_per, stricter, values_in
 from sfumato.criteria.model import CONCENTRATED, Model
 from sfumato.criteria.of_labels import OfLabels
 from sfumato.criteria.search_distance import run_maxima
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class DistinctLDiversity(Model):
     """Every class has at least l different values of the sensitive attribute; missing is a value.
 
@@ -80,8 +80,8 @@ class DistinctLDiversity(Model):
     def sentence(self) -> str:
         """The promise in words."""
         values = "value" if self.l == 1 else "different values"
-        more = "" if self.per is None else ASKS_MORE
-        return f'In every group of records that look alike, "{self.attribute}" takes at least {self.l} {values}.{more}'
+        promise = f'In every group of records that look alike, "{self.attribute}" takes at least {self.l} {values}.'
+        return promise if self.per is None else promise + stricter(self.per)
 
     def holds(self, classes: ClassesView) -> Flags:
         """Which classes satisfy it."""

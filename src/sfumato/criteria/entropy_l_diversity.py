@@ -12,14 +12,14 @@ import polars as pl
 from sfumato.core.parameters import LARGEST, Column, Real, Written
 from sfumato.core.protocols import ClassesView, Criterion, Flags, Monotonicity, Side
 from sfumato.criteria.audit import SLACK, Finding, Groups, rounded
-from sfumato.criteria.by_value import ASKS_MORE, ByValue, bounds_of, check_per, values_in
+from sfumato.criteria.by_value import ByValue, bounds_of, check_per, stricter, values_in
 from sfumato.criteria.distinct_l_diversity import DistinctLDiversity
 from sfumato.criteria.model import CONCENTRATED, TOLERANCE, Model
 from sfumato.criteria.of_labels import OfLabels
 from sfumato.criteria.search_distance import run_maxima, run_sums
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class EntropyLDiversity(Model):
     """The entropy of the sensitive attribute in every class is at least ln l.
 
@@ -84,8 +84,8 @@ class EntropyLDiversity(Model):
     def sentence(self) -> str:
         """The promise in words."""
         values = f"{self.l:g} equally frequent values" if self.l > 1 else "1 value"
-        more = "" if self.per is None else ASKS_MORE
-        return f'In every group of records that look alike, "{self.attribute}" is at least as varied as {values}.{more}'
+        promise = f'In every group of records that look alike, "{self.attribute}" is at least as varied as {values}.'
+        return promise if self.per is None else promise + stricter(self.per)
 
     def holds(self, classes: ClassesView) -> Flags:
         """Which classes satisfy it."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -21,6 +21,7 @@ Monotonicity = Literal["superset", "merge", "none"]
 SIZES, SHARES, CONCENTRATED = "sizes", "shares", "concentrated"  # what a criterion looks at where people count
 
 SMALLEST_FRACTION = 1e-12  # of a population: less than one of all people
+SHOWN = 8  # entries of a mapping that the repr of a criterion shows
 TOLERANCE = 1e-12  # of the search side; the released side has its own, wider one
 
 
@@ -39,6 +40,13 @@ class Model(Criterion):
 
     def __post_init__(self) -> None:
         check_fields(self, self.model)
+
+    def __repr__(self) -> str:
+        """Its parameters; of those that are mostly left open the ones that were given, long ones shortened."""
+        in_order = sorted(fields(self), key=lambda one: bool(one.kw_only))
+        given = ((one.name, getattr(self, one.name), one.repr) for one in in_order)
+        shown = (f"{name}={_short(value)}" for name, value, always in given if always or value is not None)
+        return f"{type(self).__name__}({', '.join(shown)})"
 
     @property
     def of_records(self) -> Criterion:
@@ -77,6 +85,14 @@ def _plain(value: Any) -> Any:
     if not isinstance(value, tuple):
         return value
     return dict(value) if value and isinstance(value[0], tuple) else list(value)
+
+
+def _short(value: Any) -> str:
+    """A value as it is written; of a mapping the first entries."""
+    if not (isinstance(value, tuple) and value and isinstance(value[0], tuple)):
+        return repr(value)
+    entries = [f"{key!r}: {number!r}" for key, number in value[:SHOWN]]
+    return "{" + ", ".join([*entries, "..."] if len(value) > SHOWN else entries) + "}"
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import polars as pl
 from sfumato.core.parameters import Column, OneOf, Real, Written, real_number
 from sfumato.core.protocols import ClassesView, Flags, HistogramView, Monotonicity, Side, ValueLimits
 from sfumato.criteria.audit import SLACK, Finding, Groups, rounded
-from sfumato.criteria.by_value import ASKS_MORE, ByValue, against, bounds_of, check_per, check_reference, values_in
+from sfumato.criteria.by_value import ByValue, against, bounds_of, check_per, check_reference, stricter, values_in
 from sfumato.criteria.model import TOLERANCE, Model
 from sfumato.criteria.released_distance import RELEASED
 from sfumato.criteria.search_distance import ROUNDING, SEARCHED, most_rows, most_rows_within, run_maxima
@@ -20,7 +20,7 @@ from sfumato.errors import PolicyError
 DISTANCES = ("equal", "ordered", "hierarchical", "kl")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class TCloseness(Model):
     """The distribution of the sensitive attribute in every class is within t of that in the whole table.
 
@@ -90,11 +90,10 @@ class TCloseness(Model):
     def sentence(self) -> str:
         """The promise in words."""
         name = "Kullback-Leibler divergence" if self.distance == "kl" else f"{self.distance} distance"
-        more = "" if self.per is None else ASKS_MORE
         where = "whole table" if self.reference is None else "reference given from outside"
         return (
             f'In every group of records that look alike, "{self.attribute}" is distributed as in the {where}, '
-            f"within {self.t:g} ({name}).{more}"
+            f"within {self.t:g} ({name}).{stricter(self.per)}"
         )
 
     def holds(self, classes: ClassesView) -> Flags:

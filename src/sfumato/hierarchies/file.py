@@ -30,7 +30,8 @@ class File:
         """The hierarchy in the file."""
         rows = self.source.rows() if self.way is None else rows_of_way(self.source.rows(), self.way)
         form = from_edges if max(len(row.fields) for row in rows) == 2 else from_rows
-        return replace(form(self.source, rows, categories), learned=self.learned)
+        found = form(self.source, rows, categories)
+        return replace(found, learned=True) if self.learned else found  # which checks it once more
 
     def describe(self) -> str:
         """A few words for the manifest."""

@@ -99,9 +99,12 @@ def sniff(text: str) -> str:
     >>> sniff('25;"[25, 30)";*'), sniff("a,b"), sniff("a b")
     (';', ',', ',')
     """
-    lines = [line for line in re.split(r"\r\n|\r|\n", QUOTED.sub("", text)) if line.strip()]
+    bare = QUOTED.sub("", text) if '"' in text else text
+    lines = [line for line in (re.split(r"\r\n|\r|\n", bare) if "\r" in bare else bare.split("\n")) if line.strip()]
     best, chosen = (0, False), ","
     for delimiter in DELIMITERS:
+        if delimiter not in bare:
+            continue
         counts = [line.count(delimiter) for line in lines]
         score = (sum(count > 0 for count in counts), len(set(counts)) == 1)
         if score > best and any(counts):

@@ -59,7 +59,7 @@ def parse(spec: object, base: str | Path | None = None) -> Recipe:
     """
     if isinstance(spec, Hierarchy):
         return Given(spec)
-    if isinstance(spec, Recipe) and not isinstance(spec, type):
+    if not isinstance(spec, str | type) and isinstance(spec, Recipe):
         return spec
     if isinstance(spec, Path):
         return _reader("file", spec, {}, base)

@@ -47,7 +47,7 @@ def wide(
 def from_rows(source: RowSource, rows: list[Row], categories: Categories) -> Hierarchy:
     """Check the rows, all faults together, and build the hierarchy."""
     faults = [f"{source.at([row.line])}: has one column only" for row in rows if len(row.fields) == 1]
-    for row in rows:
+    for row in (row for row in rows if "" in row.fields):
         empty = [i + 1 for i, field in enumerate(row.fields) if not field and any(row.fields[:i])]
         if empty:
             faults.append(f"{source.at([row.line])}: column {', '.join(map(str, empty))} is empty")

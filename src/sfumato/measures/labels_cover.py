@@ -15,7 +15,16 @@ import numpy as np
 import polars as pl
 
 from sfumato.core.hierarchy import Hierarchy, Recipe
-from sfumato.core.label_grammar import NUMBER, Range, read_decade, read_range, read_run, read_set, says_nothing
+from sfumato.core.label_grammar import (
+    NUMBER,
+    Range,
+    read_decade,
+    read_range,
+    read_run,
+    read_set,
+    says_nothing,
+    split_bare,
+)
 from sfumato.hierarchies.dates import UNIT, UNITS
 
 LAST = chr(0x10FFFF)
@@ -115,7 +124,8 @@ def covers(
 
     Both are distinct printed values, None for missing. A label is read as, in this order: `*` (everything, missing
     values too); a value; a label of the hierarchy; a range (`[20, 30)`, `20-29`, `20..29`, `>= 40`, `90+`, `1970s`) of
-    numbers or ISO dates; a set (`{a, b}`), of values or of labels; `first..last` in the order of text; a month,
+    numbers or ISO dates; a set (`{a, b}`, `['a', 'b']`), of values or of labels; a set without braces (`a,b`, `a; b`,
+    `a|b`, `a~b`), where each of its words is a value; `first..last` in the order of text; a month,
     quarter, week, year or decade of dates; a mask (`476**`, `**12`: as many characters at most; `47*`: any number,
     where no value is that short; `0106*` of numbers that lost their leading zeros); a number or a time equal to a value
     that is written otherwise (`30` and `30.0`; times by the clock where one of them has no time zone).
@@ -131,7 +141,8 @@ def covers(
         the values there are: then such a label is a group of some of them. Numbers are always read.
     strangers
         Whether the labels may also be of people whom `values` lack. Then, where another label is a set or covers one of
-        the values, a text that cannot be read is a value of such people and covers nothing, `unread` or not.
+        the values, a text that cannot be read is a value of such people and covers nothing, `unread` or not. Where one
+        word of a set without braces is a value, and no value holds the sign between, what holds it is a set as well.
     wildcard
         Whether a missing label covers everything, instead of the missing value.
 
@@ -156,6 +167,8 @@ def read_labels(
 ) -> Cover:
     """The same as `covers`, sparse: the numbers of the values that each label covers. `name` is the column's."""
     reader = _Reader(values, hierarchy_of(hierarchy, values, name, labels), _width_with_zeros(labels, values))
+    if strangers:
+        reader.signs = reader.separating(labels)
     every: list[Found | None] = []
     prints_values = False
     for label in labels:
@@ -226,6 +239,17 @@ class _Reader:
         self.everything = ValueRun(_Order((i, i) for i in range(len(values))), 0, len(values))
         self.missing = np.array([i for i, text in enumerate(values) if not text], np.int64)
         self.hierarchy = hierarchy
+        self.signs: frozenset[str] = frozenset()  # that sets without braces have, whose words need not be known
+
+    def separating(self, labels: Iterable[str | None]) -> frozenset[str]:
+        """The signs that no value holds and that stand in a label beside a value."""
+        found: set[str] = set()
+        for label in labels:
+            if label and label not in self.place and label not in self.nodes:
+                for sign, words in split_bare(label).items():
+                    if sign not in found and any(word in self.place for word in words):
+                        found.add(sign)
+        return frozenset(sign for sign in found if not any(sign in text for text, _ in self.known))
 
     def read(self, label: str) -> Found | None:
         """The numbers of the values that a label covers, None where it cannot be read."""
@@ -325,7 +349,7 @@ class _Reader:
     def _set(self, label: str) -> np.ndarray | None:
         words = read_set(label)
         if words is None:
-            return None
+            return self._bare(label)
         found, at = [], 0
         while at < len(words):  # a value may itself hold a comma: the longest one that fits
             for end in range(min(len(words), at + 1 + self.commas), at, -1):
@@ -338,6 +362,14 @@ class _Reader:
                     break
             at = end
         return np.unique(np.concatenate(found)) if found else np.empty(0, np.int64)
+
+    def _bare(self, label: str) -> np.ndarray | None:
+        """A set without braces: each of its words is a value, or some may be unknown where the sign is one of sets."""
+        for sign, words in split_bare(label).items():
+            found = [self.place[word] for word in words if word in self.place]
+            if len(found) == len(words) or sign in self.signs:
+                return np.unique(np.array(found, np.int64))
+        return None
 
     def _text_range(self, label: str) -> Found | None:
         ends = read_run(label)

@@ -58,6 +58,7 @@ def has_several(folder: Path) -> bool:
 
 def data_files(manifest: Mapping[str, Any]) -> set[str]:
     """The names of the data files that a manifest of any kind or format names."""
-    files = manifest.get("files") if "tables" in manifest else [data_of(manifest)]
+    several = "tables" in manifest or "stream" in manifest
+    files = manifest.get("files") if several else [data_of(manifest)]
     listed = files if isinstance(files, list) else []
     return {str(one["file"]) for one in listed if isinstance(one, Mapping) and one.get("file") is not None}

@@ -171,6 +171,28 @@ def _column(problem: Problem, released: _Released, i: int, common: bool) -> _Col
     return _Column(i, labels, lo, hi, wide, rows, count, present, steps, count >= least, losses)
 
 
+def rounded(labels: Labels, rows: np.ndarray, least: int) -> Labels:
+    """Labels of ranges and sets that a table prints without a search, with ends that `least` rows have or of a step.
+
+    All rows are released; `rows` has how many each label stands for. A value alone is a range, too, where few rows
+    print it.
+    """
+    attribute = labels.attribute
+    categories, count = attribute.categories, attribute.categories.count
+    if not categories.ordered:
+        sets = _sets(0, labels, rows, count, least)
+        return labels if sets is None else sets.made
+    present, lo, hi = np.flatnonzero(count), labels.lo, labels.hi
+    known = hi < len(categories) - categories.missing
+    wide = known & ((lo < hi) | ((rows < least) & (count[lo] < least))) & ~labels.star
+    if not (wide & (rows > 0)).any():
+        return labels
+    ends = np.unique(np.concatenate([lo[wide], hi[wide], present[[0, -1]]]))
+    steps = with_cuts(steps_of(categories, present, ends), attribute, count)
+    column = _Column(0, labels, lo, hi, wide, rows, count, present, steps, count >= least, (LM(),))
+    return column.chosen(RISE).made
+
+
 @dataclass(frozen=True, eq=False)
 class _Column:
     """The ranges of a column, over the codes `lo` to `hi`, those that are `wide`, and the step that their ends take.

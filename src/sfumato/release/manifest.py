@@ -271,7 +271,6 @@ class ManifestUnit:
     unit: Literal["person", "household"]
     column: str
     released: bool = False
-    most_rows: int | None = None
 
 
 @dataclass(frozen=True)
@@ -386,8 +385,15 @@ def read_manifest(folder: Path) -> Manifest:
     file = folder / NAME
     found = load_manifest(folder)
     if isinstance(found, Mapping) and "tables" in found:
-        held = "tables of counts, not rows" if found.get("made_by") == MARGINALS else "several tables, not one"
+        tables = found["tables"]
+        held = "several tables, not one"
+        if found.get("made_by") == MARGINALS:
+            held = "tables of counts, not rows"
+        elif isinstance(tables, list) and len(tables) == 1:
+            held = "baskets or patterns, not rows of people"
         raise ReadError(f'"{folder}" holds {held}', hint="verify the folder, or name one of its files")
+    if isinstance(found, Mapping) and "stream" in found:
+        raise ReadError(f'"{folder}" holds a stream, not one table', hint="verify the folder, or name one of its files")
     manifest = validated(Manifest, found, file, "a release")
     if manifest.format > 1:
         if len(manifest.files) > 1:

@@ -7,7 +7,7 @@ table of the population can show what is promised; without that table it is stat
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -153,6 +153,18 @@ def count_people(
     if not often.sum():
         raise EmptyTable("the population has no people")
     return People(known.name, pl.DataFrame([found.get_column(name) for name in columns]), often)
+
+
+def refuse_joined(engine: Engine, known: KnownPopulation, released: Iterable[str], decided: Set[str]) -> None:
+    """Raise a PolicyError where columns that are released and that nothing is promised of are in the population, too:
+    whoever has its table would join both by them."""
+    there = {*engine.schema()} - {known.weight, COUNT}
+    if joined := [name for name in released if name in there and name not in decided]:
+        what = (
+            f"the population has {quoted(joined)}, too, and whoever joins both tables by that knows who is in the table"
+        )
+        hint = "make it a quasi-identifier, leave it out, or name it as unprotected to accept that"
+        raise PolicyError(what, hint=hint)
 
 
 def weighed(table: pl.DataFrame, columns: Sequence[str], weight: str) -> pl.DataFrame:

@@ -73,7 +73,7 @@ class Recoded(Release):
     whole: Mapping[str, Mapping[str, int]] | None  # distributions that may be published
     told: Shown | None = None  # what the released rows show, where only a cluster can tell
     masking: Masking | None = None  # what steps did before and after the search
-    people: tuple[Mapping[str, Any], ...] = ()  # what is published of whom promises count
+    people: tuple[Mapping[str, Any], ...] = ()  # whom promises count; `most_rows` of them is not published
     population: People | None = None  # that promises count
 
     @property
@@ -212,7 +212,9 @@ class Recoded(Release):
             return {**without_original(found), "privacy": privacy_of(asked)}
         if self.people:
             counted = [asdict(p) for p in self.verification.promises if p.how == AGAINST_ORIGINAL]
-            found |= {"people": {"counted": [dict(one) for one in self.people], "promises": counted}}
+            # how many rows somebody has is an exact figure about one person: for the owner alone
+            units = [{key: value for key, value in one.items() if key != "most_rows"} for one in self.people]
+            found |= {"people": {"counted": units, "promises": counted}}
         if self.population is not None:
             shown = [asdict(p) for p in self.verification.promises if p.how == AGAINST_POPULATION]
             found |= {"population": self.population.describe(policy.columns, shown)}

@@ -15,7 +15,7 @@ from sfumato.core.microdata import Attribute, Microdata, microdata
 from sfumato.core.printed import printed
 from sfumato.hierarchies.either import Either
 from sfumato.release.dealing import Pieces
-from sfumato.release.population import People, count_people, refuse_lacking
+from sfumato.release.population import People, count_people, refuse_joined, refuse_lacking
 from sfumato.release.request import Request
 from sfumato.search import refuse_trace
 from sfumato.search.alternatives import search_alternatives
@@ -49,6 +49,8 @@ def known_people(request: Request, entries: pl.DataFrame, recipes: Mapping[str, 
     """Count the people of the population that a request names. What is learned of values is learned of them alone."""
     assert request.population is not None
     (names,), (engine, require) = request.policy.quasi, request.population
+    changed = () if request.masking is None else request.masking.told["changed"]
+    refuse_joined(engine, require[0].of_population, request.released, {*names, *request.roles.unprotected, *changed})
     people = count_people(
         require[0].of_population, engine, names, request.schema, request.max_cells, request.report_progress
     )

@@ -51,6 +51,7 @@ def verify_set(path: str | Path) -> Verification:
         faults += _shape_faults(said, read.table, manifest)
     links = [TableLink(one.kind, tuple(one.tables), tuple(one.columns), one.sha256) for one in manifest.links]
     faults += _link_faults(links, tables)
+    faults += _method_faults(manifest.method, tables)
     published = PublishedSet(tables, links)
     whole = len(tables) == len(manifest.tables)
     found = [
@@ -103,6 +104,20 @@ def _shape_faults(said: ManifestTable, table: pl.DataFrame, manifest: SetManifes
         faults.append(f'"{said.name}" has identifying columns: {quoted(identifying)}')
     if table.columns == names and not is_canonical(table, table.columns):
         faults.append(f'the rows of "{said.name}" are not in canonical order')
+    return faults
+
+
+def _method_faults(method: Mapping[str, Any], tables: Mapping[str, PublishedTable]) -> list[str]:
+    """Where tables have other groups or counterfeits than the method says."""
+    counts = [table for table in tables.values() if table.columns("group") and table.columns("count")]
+    if "counterfeits" not in method or len(counts) != 1:
+        return []
+    often = counts[0].numbers(counts[0].column("count"))
+    faults = []
+    if often is not None and method["counterfeits"] != int(often.sum()):
+        faults.append("there are other numbers of counterfeits than the method says")
+    if "groups" in method and method["groups"] != counts[0].texts.height:
+        faults.append("there are other numbers of groups than the method says")
     return faults
 
 

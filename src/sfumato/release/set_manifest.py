@@ -74,6 +74,7 @@ class SetManifest:
     links: list[ManifestLink] = field(default_factory=list)
     promises: list[SetClaim] = field(default_factory=list)
     input: ManifestInput | None = None
+    method: dict[str, Any] = field(default_factory=dict)
 
 
 def set_manifest(

@@ -14,14 +14,14 @@ import json
 import os
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 from datetime import date as Date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sfumato.core.parameters import path_of
-from sfumato.engines.atomic import RELEASE_FILES, atomic_file, clean
+from sfumato.engines.atomic import PREFIX, RELEASE_FILES, atomic_file, clean
 from sfumato.engines.documents import canonical, read_document
 from sfumato.engines.files.bytes import sha256
 from sfumato.engines.memory.table import enter
@@ -30,12 +30,14 @@ from sfumato.errors import BrokenPromise, MissingExtra, OutputError, PolicyError
 from sfumato.release.data_files import data_files
 from sfumato.release.folder import verify_folder, verify_manifest
 from sfumato.release.manifest import NAME, load_manifest
+from sfumato.release.stream_folder import holds_stream, verify_stream
 from sfumato.release.verify import Verification
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 FILE = "signature.json"
+BESIDE = (".sdmx.csv", ".pdf")  # that others may have put beside a release
 STATEMENT = "I have read the report of this release and approve its publication."
 CONTEXT = b"sfumato release signature 1\n"  # so that nothing else that the key signs can pass for one
 TEXTS = {"name": 200, "statement": 2000}  # longest
@@ -112,7 +114,7 @@ def sign(
     if odd:
         raise OutputError(f"{place} cannot be signed: {'; '.join(odd)}")
     if data is None:
-        found = verify_folder(place)
+        found = verify_stream(place) if holds_stream(place) else verify_folder(place)
     else:
         store = store_of(data)
         found = verify_manifest(place, enter(data)[0] if store is None else store)
@@ -152,7 +154,23 @@ def signed(found: Verification, folder: Path, signer: str | Path | None = None) 
             "the key is not among those that you trust: anybody can make one and sign with any name. "
             "Ask the signer for the public key, and verify with --signer, or trust it with sfumato sign --trust"
         )
+    if foreign := _foreign(folder):
+        what = f"the folder holds files that are no part of the release: {', '.join(foreign)}"
+        caveat = what if caveat is None else f"{what}; {caveat}"
     return replace(found, signature=signature, caveat=caveat)
+
+
+def _foreign(folder: Path) -> list[str]:
+    """The names of what lies in the folder of a release and is no part of it."""
+    try:
+        known = RELEASE_FILES | data_files(load_manifest(folder))
+        return sorted(_shown(entry.name) for entry in folder.iterdir() if not _known(entry.name, known))
+    except (OSError, ReadError):
+        return []
+
+
+def _known(name: str, known: Set[str]) -> bool:
+    return name in known or name.startswith(PREFIX) or name.endswith(BESIDE)
 
 
 def signature_of(folder: str | Path, signer: str | Path | None = None) -> Signature | None:

@@ -44,6 +44,7 @@ class Verification(Described):
     facts: tuple[FactFinding, ...] = ()  # of a masked table: no promises about people
     signature: Signature | None = None  # of a release folder that has one, or should
     caveat: str | None = None  # what cannot be known of a release folder
+    may_be_empty: bool = False  # where nothing was released, as of a stream whose rows were all suppressed
 
     @property
     def outcome(self) -> Outcome:
@@ -63,7 +64,7 @@ class Verification(Described):
             return "stated"
         if all(promise.how == BY_CONSTRUCTION for promise in asked) and self.rows > 0:
             return "by construction"
-        return "holds" if self.rows > 0 else "broken"
+        return "holds" if self.rows > 0 or self.may_be_empty else "broken"
 
     @property
     def holds(self) -> bool:
@@ -96,7 +97,9 @@ class Verification(Described):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, as --json prints them."""
-        return {"outcome": self.outcome, "holds": self.holds, **asdict(self)}
+        found = {"outcome": self.outcome, "holds": self.holds, **asdict(self)}
+        del found["may_be_empty"]
+        return found
 
 
 Audit = NewType("Audit", Verification)  # of the released rows against what is published of others
@@ -299,12 +302,11 @@ def class_sizes(released: pl.DataFrame, quasi: Sequence[str]) -> dict[str, Any]:
 
 def summary(sizes: pl.Series, quasi: Sequence[str]) -> dict[str, Any]:
     """The same from the sizes themselves."""
-    table = sizes.cast(pl.Int64).alias("size").value_counts(name="classes").sort("size")
-    classes, rows = len(sizes), int(sizes.sum())
-    below = {name: table.filter(pl.col("size") < n) for name, n in THRESHOLDS.items()}
-    at_risk = {name: int((part["size"] * part["classes"]).sum()) for name, part in below.items()}
+    size, often = np.unique(sizes.cast(pl.Int64).to_numpy(), return_counts=True)
+    classes, rows = len(sizes), int((size * often).sum())
+    at_risk = {name: int((size * often)[size < n].sum()) for name, n in THRESHOLDS.items()}
     middle: Any = sizes.median() or 0
-    smallest, largest = (int(table["size"][i]) if classes else 0 for i in (0, -1))
+    smallest, largest = (int(size[i]) if classes else 0 for i in (0, -1))
     return {
         "quasi": list(quasi),
         "classes": classes,
@@ -312,7 +314,7 @@ def summary(sizes: pl.Series, quasi: Sequence[str]) -> dict[str, Any]:
         "median": int(middle) if middle == int(middle) else float(middle),
         "average": rows / classes if classes else 0.0,
         "largest": largest,
-        "sizes": {str(size): int(count) for size, count in table.iter_rows()},
+        "sizes": {str(n): count for n, count in zip(size.tolist(), often.tolist(), strict=True)},
         "risk": {
             "highest": 1 / smallest if classes else 0.0,
             "average": classes / rows if rows else 0.0,

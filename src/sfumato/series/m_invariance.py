@@ -11,8 +11,6 @@ import numpy as np
 
 from sfumato.series.kernels import split_buckets, take_signatures
 
-MOST_DRAWN = 10**9 - 1  # that numpy draws from without putting back
-
 
 @dataclass(frozen=True, eq=False)
 class Signatures:
@@ -126,10 +124,14 @@ def groups_of(
 ) -> InvariantGroups:
     """The groups of the next release.
 
-    Division: who has a signature stays under it. Balancing: what its bucket lacks of a value is filled with arriving
-    people who have it, then with counterfeits. Assignment: the other arriving people take the signatures of the most
-    frequent values, filled up with counterfeits of values drawn by chance where one value is too frequent. Split: each
+    Division: who has a signature stays under it. Assignment: arriving people take signatures among themselves, those of
+    the most frequent values first. Balancing: what a bucket lacks of a value is filled with counterfeits. Split: each
     bucket is cut into groups of one row per value that are neighbours.
+
+    The paper fills what a bucket lacks with arriving people while there are any, and lets counterfeits have any value.
+    Then a counterfeit has a value that nobody who arrived could have filled in, and tells the values of those beside
+    it. Here, had the people of a signature its values in any other order, the same would be published by the same
+    chance: who knows how groups are made learns no more than the signature.
 
     Parameters
     ----------
@@ -165,59 +167,48 @@ def signatures_of(value: np.ndarray, values: int, m: int, rng: np.random.Generat
 def _assigned(
     value: np.ndarray, signature: np.ndarray, signatures: Signatures, values: int, m: int, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray, Signatures]:
-    """Division, balancing and assignment: rows, -1 for counterfeits, the slot of each, and all signatures."""
+    """Division, assignment and balancing: rows, -1 for counterfeits, the slot of each, and all signatures."""
     stays, arrives = np.flatnonzero(signature >= 0), np.flatnonzero(signature < 0)
-    slot = signatures.slots(signature[stays], value[stays])
-    # balancing
-    there = np.bincount(slot, minlength=len(signatures.values))
-    height = np.maximum.reduceat(there, signatures.start[:-1]) if len(signatures) else np.zeros(0, np.int64)
-    lacking = np.repeat(height, signatures.size) - there
+    # assignment: who arrives is drawn by chance among those of their value
     arrives = rng.permutation(arrives)
     arrives = arrives[np.argsort(value[arrives], kind="stable")]
-    coming = np.bincount(value[arrives], minlength=values)
-    filled = _filled(lacking, signatures.values, coming, rng)
-    used = np.bincount(signatures.values, weights=filled, minlength=values).astype(np.int64)
-    nth = np.arange(len(arrives)) - np.repeat(np.cumsum(coming) - coming, coming)
-    fills, rest = arrives[nth < used[value[arrives]]], arrives[nth >= used[value[arrives]]]
-    by_value = np.argsort(signatures.values, kind="stable")
-    # assignment
-    left = coming - used
-    forged = _forged(left, m, rng)
-    start, taken, often = take_signatures(left + forged, rng.permutation(values), m)
+    start, taken, often = _new_signatures(np.bincount(value[arrives], minlength=values), m, rng)
     new = Signatures(start, taken) if len(start) else Signatures.none()
     every, number = signatures.joined(new)
     entry = every.slots(np.repeat(number, new.size), taken)
     order = np.argsort(taken, kind="stable")
-    of_rest = np.repeat(entry[order], np.repeat(often, new.size)[order])
-    rest = rng.permutation(np.concatenate([rest, -1 - np.repeat(np.arange(values), forged)]))
-    rest = rest[np.argsort(np.where(rest < 0, -1 - rest, value[np.maximum(rest, 0)]), kind="stable")]
-    # the sets that were there keep their numbers, so their slots too
-    units = np.concatenate([stays, fills, np.full(int((lacking - filled).sum()), -1), np.maximum(rest, -1)])
-    slots = np.concatenate(
-        [slot, np.repeat(by_value, filled[by_value]), np.repeat(np.arange(len(lacking)), lacking - filled), of_rest]
-    )
-    return units, slots, every
+    of_arrivals = np.repeat(entry[order], often[order])
+    # division: the sets that were there keep their numbers, so their slots too
+    of_people = np.concatenate([every.slots(signature[stays], value[stays]), of_arrivals])
+    # balancing
+    there = np.bincount(of_people, minlength=len(every.values))
+    height = np.maximum.reduceat(there, every.start[:-1]) if len(every) else np.zeros(0, np.int64)
+    lacking = np.repeat(height, every.size) - there
+    units = np.concatenate([stays, arrives, np.full(int(lacking.sum()), -1)])
+    return units, np.concatenate([of_people, np.repeat(np.arange(len(lacking)), lacking)]), every
 
 
-def _filled(lacking: np.ndarray, values: np.ndarray, coming: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """How many of the rows that each slot lacks are filled by arriving people: all while there are some."""
-    order = rng.permutation(len(values))
-    order = order[np.argsort(values[order], kind="stable")]
-    before = np.cumsum(lacking[order]) - lacking[order]
-    first = np.flatnonzero(np.diff(values[order], prepend=-1))
-    before -= np.repeat(before[first], np.diff(np.append(first, len(order))))
-    filled = np.empty_like(lacking)
-    filled[order] = np.clip(coming[values[order]] - before, 0, lacking[order])
-    return filled
+def _new_signatures(counts: np.ndarray, m: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Signatures for people who arrive, as `take_signatures` gives them: their start, values, and people of each value.
 
-
-def _forged(left: np.ndarray, m: int, rng: np.random.Generator) -> np.ndarray:
-    """How many counterfeits of each value make arrivals eligible: as few as do, of values drawn by chance."""
-    most, total = int(left.max(initial=0)), int(left.sum())
-    if m * most <= total:
-        return np.zeros_like(left)
-    room = np.minimum(most - left, MOST_DRAWN // len(left))
-    return rng.multivariate_hypergeometric(room, m * most - total, method="marginals").astype(np.int64)
+    While the most frequent value has more than an m-th of those that are left, everybody with one of the m most
+    frequent values stands under these: had anybody another value of their signature, it would be made just so.
+    """
+    order = rng.permutation(len(counts))
+    order = order[np.argsort(-counts[order], kind="stable")]
+    sizes, done = list[int](), 0
+    while not eligible(counts[order[done:]], m):
+        if len(counts) - done >= m:
+            sizes.append(m)
+        else:  # too few values are left for a signature of their own
+            sizes[-1] += len(counts) - done
+        done = sum(sizes)
+    left = counts.copy()
+    left[order[:done]] = 0
+    start, taken, often = take_signatures(left, rng.permutation(len(counts)), m)
+    first = order[:done]
+    starts = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64), start[1:] + done])
+    return starts, np.concatenate([first, taken]), np.concatenate([counts[first], np.repeat(often, np.diff(start))])
 
 
 def _split(

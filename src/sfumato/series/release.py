@@ -15,6 +15,7 @@ from sfumato.core.microdata import Attribute, microdata
 from sfumato.core.printed import printed
 from sfumato.core.wording import count, percent, quoted
 from sfumato.errors import BrokenPromise, ColumnError, EmptyTable, Infeasible
+from sfumato.release.ends import rounded
 from sfumato.series.m_invariance import InvariantGroups, Signatures, eligible, groups_of, signatures_of
 from sfumato.series.state import PEOPLE, PERSON, Secret, State
 from sfumato.series.values import COUNTERFEITS, DATA, GROUP, GroupedTables, Turnover
@@ -89,7 +90,7 @@ def next_release(
     _hold(groups, code, signature, m)
     kept_values = _kept_without_memory(code, signature, signatures, len(known), m, secret.generator(seed, -number))
     names = _numbers(len(groups.start), rng)
-    tables = _tables(groups, names, attributes, codes, known, sensitive)
+    tables = _tables(groups, names, attributes, codes, known, sensitive, m)
     roles = {
         DATA: {GROUP: "group", **dict.fromkeys(quasi, "quasi"), sensitive: "sensitive"},
         COUNTERFEITS: {GROUP: "group", COUNTERFEITS: "count"},
@@ -150,7 +151,8 @@ def _refuse_too_few(code: np.ndarray, signature: np.ndarray, values: int, m: int
     if first and not eligible(counts, m):
         share = counts.max() / counts.sum()
         what = f'one value of "{sensitive}" is too frequent for groups of {m} different ones'
-        hint = f"a smaller m, at most {int(counts.sum() // counts.max())}"
+        most = int(counts.sum() // counts.max())
+        hint = f"a smaller m, at most {most}" if most > 1 else "broader values, so that none is so frequent"
         raise Infeasible(what, got=f"{percent(share)} of the rows", allowed=percent(1 / m), hint=hint)
 
 
@@ -236,6 +238,7 @@ def _tables(
     codes: Mapping[str, np.ndarray],
     known: Sequence[str],
     sensitive: str,
+    m: int,
 ) -> dict[str, pl.DataFrame]:
     """The two tables: rows by group and value, under labels of the people of each group."""
     real = groups.row >= 0
@@ -243,17 +246,21 @@ def _tables(
     starts = np.flatnonzero(np.diff(group, prepend=-1))
     columns = [pl.Series(GROUP, names[groups.group])]
     for a in attributes:
-        labels = _labels(a, codes[a.name][row].astype(np.int64), starts)
+        labels = _labels(a, codes[a.name][row].astype(np.int64), starts, m)
         columns.append(pl.Series(a.name, labels.text, dtype=pl.String).gather(labels.of[groups.group]))
     columns.append(pl.Series(sensitive, known, dtype=pl.String).gather(groups.value))
     counts = pl.DataFrame({GROUP: names, COUNTERFEITS: groups.counterfeits})
     return {DATA: pl.DataFrame(columns).sort(GROUP, sensitive), COUNTERFEITS: counts.sort(GROUP)}
 
 
-def _labels(attribute: Attribute, codes: np.ndarray, starts: np.ndarray) -> Labels:
-    """The label of each group: the lowest node above its values where a hierarchy was given, else their range."""
+def _labels(attribute: Attribute, codes: np.ndarray, starts: np.ndarray, m: int) -> Labels:
+    """The label of each group: the lowest node above its values where a hierarchy was given, else their range, with
+    ends that m people have or that are rounded."""
     if attribute.hierarchy is None:
-        return of_ranges(attribute, np.minimum.reduceat(codes, starts), np.maximum.reduceat(codes, starts))
+        labels = of_ranges(attribute, np.minimum.reduceat(codes, starts), np.maximum.reduceat(codes, starts))
+        people = np.diff(np.append(starts, len(codes)))
+        rows = np.bincount(labels.of, weights=people, minlength=len(labels.lo)).astype(np.int64)
+        return rounded(labels, rows, m)
     nodes = attribute.ladder.of[:, codes]
     low, high = np.minimum.reduceat(nodes, starts, axis=1), np.maximum.reduceat(nodes, starts, axis=1)
     level = np.argmax(low == high, axis=0)

@@ -140,7 +140,8 @@ def republish(
 
     Every group of a release has at least `m` rows, each with another sensitive value, and all rows of a group look
     alike. A person is in groups of the same values in every release; where somebody who left would be missed, a
-    counterfeit stands in for them, and a second table says how many each group has.
+    counterfeit stands in for them, and a second table says how many each group has. People who arrive never do: that
+    would tell who knows it the values of those beside counterfeits.
 
     Parameters
     ----------

@@ -72,13 +72,13 @@ from sfumato.release.request import (
 )
 from sfumato.release.sampled import check_private
 from sfumato.release.signature import signed
+from sfumato.release.stream_folder import holds_stream, verify_stream
 from sfumato.release.verify import CountedTable, RowTable, Verification, verify_engine, verify_table
 from sfumato.search import MPALM, SEARCHES, Automatic, Optimal, SafePub, search_name
 from sfumato.search import search as parse_search
 from sfumato.search.events import Trace
 from sfumato.search.lattice.safepub import asked_privacy
 from sfumato.search.population import refuse_for_population
-from sfumato.series.streams.verify import holds_stream, verify_stream
 
 __all__ = ["anonymize", "read", "verify"]
 

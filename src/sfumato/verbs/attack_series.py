@@ -43,7 +43,7 @@ def attack_series(
     if len(releases) < 2:
         raise PolicyError("a series has two releases or more", got=len(releases), allowed="releases=[first, second]")
     both = [table_of_series(release, source_of) for release in releases]
-    found, counterfeits = [one for one, _ in both], [nobody for _, nobody in both]
+    found, counterfeits = [one for one, _, _ in both], [nobody for _, nobody, _ in both]
     known = [name for one in found for names in one.quasi for name in names]
     names = column_names(quasi, "quasi") or tuple(dict.fromkeys(known))
     secrets = column_names(sensitive, "sensitive") or tuple(dict.fromkeys(n for one in found for n in one.sensitive))
@@ -67,6 +67,7 @@ def attack_series(
             "m": m,
             "hierarchies": trees,
             "counterfeits": counterfeits,
+            "signatures": [signature for _, _, signature in both],
             **options,
         }
         key = "intersection" if len(secrets) == 1 else f"intersection: {secret}"
@@ -74,9 +75,10 @@ def attack_series(
     return tried
 
 
-def table_of_series(release: Any, source_of: Callable[[Any], MeasuredTable]) -> tuple[MeasuredTable, Any]:
+def table_of_series(release: Any, source_of: Callable[[Any], MeasuredTable]) -> tuple[MeasuredTable, Any, Any]:
     """A release as an attacker has it: of several tables, the one with quasi-identifiers and a sensitive column, or two
-    that are joined by their groups. Second, the chance of each row to stand for nobody, where counterfeits are counted.
+    that are joined by their groups. Second, the chance of each row to stand for nobody, where counterfeits are counted;
+    third, the set of values of the group of each row, where people keep theirs.
     """
     if isinstance(release, ReleaseSet):
         return _of_tables([part.published() for part in release.parts])
@@ -84,7 +86,7 @@ def table_of_series(release: Any, source_of: Callable[[Any], MeasuredTable]) -> 
         folder = path_of(release)
         if has_several(folder):
             return _of_tables(_published(folder))
-    return source_of(release), None
+    return source_of(release), None, None
 
 
 def _published(folder: Path) -> list[PublishedTable]:
@@ -98,12 +100,16 @@ def _published(folder: Path) -> list[PublishedTable]:
     return found
 
 
-def _of_tables(tables: Sequence[PublishedTable]) -> tuple[MeasuredTable, Any]:
+def _of_tables(tables: Sequence[PublishedTable]) -> tuple[MeasuredTable, Any, Any]:
     """The table whose rows have both; groups are no quasi-identifiers: nobody knows them beforehand."""
     for table in tables:
         if table.columns("quasi") and table.columns("sensitive"):
             texts: pl.DataFrame = table.texts.drop(table.columns("group"))
-            return MeasuredTable(texts, (table.columns("quasi"),), table.columns("sensitive")), _nobody(table, tables)
+            found, nobody = (
+                MeasuredTable(texts, (table.columns("quasi"),), table.columns("sensitive")),
+                _nobody(table, tables),
+            )
+            return found, nobody, None if nobody is None else _signatures(table)
     for people in tables:
         for values in tables:
             if people.columns("quasi") and people.columns("group") and values.columns("sensitive"):
@@ -111,10 +117,22 @@ def _of_tables(tables: Sequence[PublishedTable]) -> tuple[MeasuredTable, Any]:
                 if right and values is not people:
                     texts = people.texts.join(values.texts, left_on=left, right_on=right, coalesce=True)
                     names = (*people.columns("quasi"), *values.columns("sensitive"))
-                    return MeasuredTable(
-                        texts.select(names), (people.columns("quasi"),), values.columns("sensitive")
-                    ), None
+                    return (
+                        MeasuredTable(texts.select(names), (people.columns("quasi"),), values.columns("sensitive")),
+                        None,
+                        None,
+                    )
     raise PolicyError("no table of the release has both quasi-identifiers and a sensitive column")
+
+
+def _signatures(rows: PublishedTable) -> list[str]:
+    """The set of values of the group of each row, as a text."""
+    of_row = rows.texts.select(
+        group=pl.col(rows.column("group")).cast(pl.String), value=pl.col(rows.columns("sensitive")[0]).cast(pl.String)
+    )
+    sets = of_row.group_by("group").agg(pl.col("value").unique().sort())
+    joined = of_row.join(sets, on="group", how="left", maintain_order="left", suffix=" of group", nulls_equal=True)
+    return [repr(one) for one in joined.get_column("value of group").to_list()]
 
 
 def _nobody(rows: PublishedTable, tables: Sequence[PublishedTable]) -> Any:

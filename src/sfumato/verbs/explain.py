@@ -22,6 +22,7 @@ from sfumato.release.folder import Streamed, data_place, is_streamed, verify_fol
 from sfumato.release.manifest import load_manifest, read_manifest
 from sfumato.release.release import Release
 from sfumato.release.release_set import ReleaseSet
+from sfumato.release.stream_folder import holds_stream, verify_stream
 from sfumato.release.verify import INTEGRITY, Verification
 from sfumato.report.explanation import Explanation, explanation
 from sfumato.report.files import as_verified
@@ -76,6 +77,9 @@ def explain_folder(
     if has_several(folder):
         found = verify_folder(folder)
         return _explained(found, load_manifest(folder), str(folder)), found
+    if holds_stream(folder):
+        found = verify_stream(folder)
+        return _explained_stream(found, load_manifest(folder), str(folder)), found
     data = read_manifest(folder).data
     manifest: dict[str, Any] = load_manifest(folder)
     chosen = spoken(manifest) if language is None else language_of(language)
@@ -96,6 +100,25 @@ def explain_folder(
             rows = data.forms.read(read_back(file, data.format, data.guarded))
     reach = reach_from(manifest, rows)
     return explanation(manifest, rows, reach, checked=True, where=str(folder), language=chosen), found
+
+
+def _explained_stream(found: Verification, manifest: Mapping[str, Any], where: str) -> Explanation:
+    """The same of a stream, in English."""
+    files, done = count(len(manifest["files"]), "file"), "finished" if manifest.get("finished") is True else "going on"
+    lines = [("What it is", f"{count(found.rows, 'row')} of a stream in {files}, released while they came; {done}.")]
+    for promise in found.promises:
+        if promise.model != INTEGRITY or not promise.holds:
+            said = promise.sentence if promise.holds or promise.note is None else f"{promise.sentence} {promise.note}"
+            lines.append((promise.how.capitalize() if promise.holds else "NOT KEPT", said))
+    if manifest["counts"] == "rows":
+        lines.append(
+            ("It leaves open", "Rows are counted, and not people: somebody with several rows counts as several.")
+        )
+    lines.append(
+        ("It leaves open", "When each row left tells about when it came, and files side by side tell more than one.")
+    )
+    lines.append(("To check it", f"sfumato verify {shlex.quote(where)}"))
+    return Explanation(tuple(lines))
 
 
 def _explained(found: Verification, manifest: Mapping[str, Any], where: str | None) -> Explanation:

@@ -33,6 +33,7 @@ WORDS = ["ant", "bee", "cat, wild", "dog"]
         ("20 – 29", [0, 1, 1, 0, 0, 0]),
         ("20 to 29", [0, 1, 1, 0, 0, 0]),
         ("20..30", [0, 1, 1, 1, 0, 0]),
+        ("20~29", [0, 1, 1, 0, 0, 0]),
         (">=30", [0, 0, 0, 1, 1, 0]),
         ("> 30", [0, 0, 0, 0, 1, 0]),
         ("< 20", [1, 0, 0, 0, 0, 0]),
@@ -79,6 +80,45 @@ def test_forms_over_dates(label: str, covered: list[int]) -> None:
 )
 def test_forms_over_texts(label: str, covered: list[int]) -> None:
     assert covers([label], WORDS)[0].astype(int).tolist() == covered
+
+
+@pytest.mark.parametrize(
+    "label", ["ant,dog", "dog, ant", "ant;dog", "ant|dog", "ant~dog", "['ant', 'dog']", "('ant','dog')"]
+)
+def test_sets_without_braces(label: str) -> None:
+    assert covers([label], WORDS)[0].astype(int).tolist() == [1, 0, 0, 1]
+
+
+def test_a_text_is_a_set_where_each_of_its_words_is_a_value() -> None:
+    assert covers(["cat, wild"], WORDS)[0].tolist() == [False, False, True, False]  # which is a value
+    assert covers(["a,b"], ["a", "b", "a,b"])[0].tolist() == [False, False, True]
+    assert not read_labels(["ant,emu", "ant;", "emu~yak"], WORDS).read.any()
+    assert covers(["1,5,9", "1~5"], ["1", "3", "5", "9"]).astype(int).tolist() == [[1, 0, 1, 1], [1, 1, 1, 0]]
+
+
+def test_of_strangers_one_word_that_is_a_value_tells_a_set() -> None:
+    rest = {"unread": True, "strangers": True}
+    found = covers(["ant,emu", "yak,gnu", "owl"], ["ant", "bee"], **rest)
+    assert found.astype(int).tolist() == [[1, 0], [0, 0], [0, 0]]
+    assert covers(["ant,emu"], ["ant", "cat, wild"], **rest).all()  # a comma belongs to values: anything
+    assert covers(["emu,gnu"], ["ant"], **rest).all()
+
+
+@given(
+    sets=st.lists(st.sets(st.sampled_from("abcdef"), min_size=1), min_size=1, max_size=4),
+    values=st.sets(st.sampled_from("abcdef"), min_size=1),
+    sign=st.sampled_from([",", ", ", ";", "; ", "|", "~"]),
+    strangers=st.booleans(),
+)
+def test_sets_cover_the_same_without_braces(sets: list[set[str]], values: set[str], sign: str, strangers: bool) -> None:
+    """By brute force: the values named, where all words are known, or one of any set to tell that they are sets."""
+    known = sorted(values)
+    labels = [sign.join(sorted(words)) for words in sets]
+    table = covers(labels, known, unread=strangers, strangers=strangers)
+    told = strangers and any(words & values for words in sets if len(words) > 1)
+    for row, words in zip(table, sets, strict=True):
+        if words <= values or (told and len(words) > 1):
+            assert {known[i] for i in np.flatnonzero(row)} == words & values
 
 
 def test_a_decade_of_years() -> None:

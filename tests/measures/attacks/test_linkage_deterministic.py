@@ -91,6 +91,14 @@ def test_a_town_where_nobody_known_lives_is_nobody_s() -> None:
     assert deterministic_linkage({"town": ["{Rome, Oslo}", "{Rome, Oslo}", "Bern"]}, {"town": ["Rome"]}).success == 0.5
 
 
+@pytest.mark.parametrize("form", ["{{{}, {}}}", "{},{}", "{}; {}", "{}|{}", "['{}', '{}']"])
+def test_sets_of_other_tools_link_as_those_with_braces(form: str) -> None:
+    """Six people in two towns each: three are left of everybody known."""
+    release = {"town": [form.format("Rome", "Oslo")] * 3 + [form.format("Bern", "Kyiv")] * 3}
+    for known in (["Rome", "Oslo", "Bern", "Kyiv"], ["Rome", "Bern"], ["Rome"]):
+        assert deterministic_linkage(release, {"town": known}).success == pytest.approx(1 / 3)
+
+
 def test_an_order_that_only_unread_labels_bear_out_is_not_believed() -> None:
     release = {"town": [f"town {i}" for i in range(19)] + ["Rome"]}
     attack = deterministic_linkage(release, {"town": ["Rome"] + ["Paris"] * 19})

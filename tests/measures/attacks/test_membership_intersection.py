@@ -184,3 +184,17 @@ def test_the_tables_behind_a_series_are_as_many_as_its_releases() -> None:
     with pytest.raises(errors.ColumnError, match="somebody else in every row") as caught:
         intersection([FIRST, NAIVE], [twice, MONTHS[1]], ["age"], "disease", person="id")
     assert "Ann" not in str(caught.value)
+
+
+@pytest.mark.parametrize("sign", [",", "; ", "|", "~"])
+def test_sets_without_braces_tell_as_much(sign: str) -> None:
+    """{a, b} and {a, c} have a in common; whoever lives in d is not among them."""
+    table = pl.DataFrame({"town": ["a", "a", "b", "c"], "disease": ["flu", "flu", "ulcer", "cold"]})
+    sets = (["ab", "ab", "ab", "cd"], ["ac", "ac", "bd", "ac"])
+    bare = [table.with_columns(town=pl.Series([sign.join(words) for words in rows])) for rows in sets]
+    braced = [table.with_columns(town=pl.Series(["{" + ", ".join(words) + "}" for words in rows])) for rows in sets]
+    found, wanted = (intersection(released, table, ["town"], "disease") for released in (bare, braced))
+    assert (found.success, found.exposed) == (wanted.success, wanted.exposed)
+    holdout = pl.DataFrame({"town": ["d", "d", "a", "c"]})
+    first, second = (membership(released[0], table, holdout, ["town"]) for released in (bare, braced))
+    assert first.success == second.success < 1

@@ -7,6 +7,7 @@ import itertools
 import math
 import random
 import warnings
+from itertools import product
 
 import numpy as np
 import polars as pl
@@ -133,8 +134,9 @@ def test_sets_that_overlap_cost_their_own_values(seed):
 
 def test_sets_beside_learned_groups_by_hand():
     """{a, b, c} and {c, d, e}: three of five values each, though d and e alone stand under the second."""
-    for values in (list("abcde"), ["none", "low", "mid", "high", "top"]):
-        first, second = ("{" + ", ".join(values[i : i + 3]) + "}" for i in (0, 2))
+    forms = ("{{{}, {}, {}}}", "{},{},{}", "{}, {}, {}", "{};{};{}", "{}|{}|{}", "{}~{}~{}", "['{}', '{}', '{}']")
+    for values, form in product((list("abcde"), ["none", "low", "mid", "high", "top"]), forms):
+        first, second = (form.format(*values[i : i + 3]) for i in (0, 2))
         release = {"x": [first] * 3 + [second] * 2}
         assert information_loss({"x": values}, release, loss="ncp").value == pytest.approx(0.6)
         assert information_loss({"x": values}, release, loss="lm").value == pytest.approx(0.5)

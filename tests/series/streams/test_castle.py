@@ -375,3 +375,44 @@ def test_what_nothing_protects_is_said_unless_it_is_meant() -> None:
     assert "disease" in out[0].columns
     with pytest.raises(SfumatoError, match="age"):
         released([frame], unprotected="age", **asked)
+
+
+def could_be(covers: list[list[int]], row: int, person: int) -> bool:
+    """Whether a row may be of a person: all rows then find different people whom they cover."""
+    owner = {person: row}
+
+    def place(one: int, tried: set[int]) -> bool:
+        for who in covers[one]:
+            if who not in tried and who != person:
+                tried.add(who)
+                if who not in owner or place(owner[who], tried):
+                    owner[who] = one
+                    return True
+        return False
+
+    return person in covers[row] and all(place(one, set()) for one in range(len(covers)) if one != row)
+
+
+@pytest.mark.parametrize("search", GROUPINGS, ids=str)
+@pytest.mark.parametrize("seed", range(3))
+def test_all_originals_that_fit_a_tiny_stream(search: Grouping, seed: int) -> None:
+    """Who knows the age of all eight people, and in which batch each row left, finds k rows for each of those who have
+    one, and l values."""
+    rng = np.random.default_rng(seed)
+    ages, diseases = rng.integers(20, 60, 8), rng.choice(["flu", "cold", "ulcer"], 8)
+    table = pl.DataFrame({"who": [f"p{i}" for i in range(8)], "age": ages, "disease": diseases})
+    frames, stream = released(
+        one_by_one(table), quasi="age", sensitive="disease", person="who", delay=6, search=search, seed=seed,
+        require=["k-anonymity 2", "distinct-l-diversity disease 2"], domains={"age": (20, 60)},
+    )  # fmt: skip
+    rows = [row for frame in frames for row in frame.rows()]
+    assert len(rows) + stream.suppressed == 8
+    ends = [[int(end) for end in label.strip("[]").split(", ")] for label, _ in rows]
+    covers = [[p for p in range(8) if end[0] <= ages[p] <= end[-1]] for end in ends]
+    for person in range(8):
+        mine = [row for row in range(len(rows)) if could_be(covers, row, person)]
+        if mine:
+            assert len(mine) >= 2
+            assert len({rows[row][1] for row in mine}) >= 2
+    for row in range(len(rows)):  # what is so, is possible
+        assert any(could_be(covers, row, person) and diseases[person] == rows[row][1] for person in range(8))

@@ -57,18 +57,18 @@ def test_a_folder_is_released_and_verified(arriving: Path, tmp_path: Path) -> No
     rows = pl.concat(batches(out))["row"].to_list()
     assert len({*rows}) == len(rows) == 90 - stream.suppressed
     found = sf.verify(out)
-    assert found.outcome == "holds"
+    assert found.outcome == "stated"
     told = [(promise.model, promise.how) for promise in found.promises]
     assert told == [
         ("integrity", "proven"),
         ("k-anonymity", "proven"),  # of rows
-        ("k-anonymity", "by construction"),  # of people, who are not released
+        ("k-anonymity", "stated"),  # of people, who are not released
         ("distinct-l-diversity", "proven"),
     ]
     manifest = json.loads((out / "manifest.json").read_text())
     assert manifest["finished"]
     assert manifest["known"]["rows per class"] == "proven"
-    assert manifest["known"]["different people"] == "by construction"
+    assert manifest["known"]["different people"] == "stated"
     assert '"who"' not in json.dumps(manifest)
     first = out / "batch-000001.csv"
     first.write_text(first.read_text().replace("f", "m", 1))
@@ -110,7 +110,7 @@ def test_killed_at_every_step(arriving: Path, tmp_path: Path, step: str, monkeyp
     for _ in sf.stream(arriving, **asked):
         pass
     assert [one.rows() for one in batches(tmp_path / "out")] == [one.rows() for one in batches(whole)]
-    assert sf.verify(tmp_path / "out").outcome == "holds"
+    assert sf.verify(tmp_path / "out").outcome == "stated"
     assert not [*(tmp_path / "out").glob(".batch-*")]
     assert (tmp_path / "out" / "manifest.json").read_text() == (whole / "manifest.json").read_text()
 
@@ -258,7 +258,7 @@ path = "out"
     told = json.loads(capsys.readouterr().out)
     assert (told["arrived"], told["folder"]) == (90, str(tmp_path / "out"))
     assert (tmp_path / "s.state").exists()
-    assert sf.verify(tmp_path / "out").outcome == "holds"
+    assert sf.verify(tmp_path / "out").outcome == "stated"
     other = ["-o", str(tmp_path / "other"), "--state", str(tmp_path / "o.state"), "--k", "5", "--json"]
     assert main(["stream", str(policy), *other]) == 0
     assert json.loads((tmp_path / "other" / "manifest.json").read_text())["k"] == 5
@@ -270,3 +270,120 @@ path = "out"
     for part in ('unknown key "delays"', 'unknown table "out"', "quasi is missing", "path is missing"):
         assert part in fault
     assert main(["stream", str(tmp_path / "in"), "--quasi", "age", "-o", str(tmp_path / "x")]) == 2
+
+
+def test_files_without_rows_are_taken_and_passed_over(arriving: Path, tmp_path: Path) -> None:
+    (arriving / "0a.csv").write_text("who,age,sex,disease,row\n", encoding="utf-8")
+    (arriving / "0b.csv").write_bytes(b"")
+    stream = sf.stream(arriving, to=tmp_path / "out", state=tmp_path / "s", once=True, **ASKED)
+    assert sum(one.height for one in stream) + stream.waiting + stream.suppressed == 90
+
+
+def test_an_error_of_a_file_names_it(arriving: Path, tmp_path: Path) -> None:
+    (arriving / "3x.csv").write_text("who,age\np1,20\n", encoding="utf-8")
+    with pytest.raises(ColumnError, match=r"^3x\.csv: a batch has no column"):
+        list(sf.stream(arriving, to=tmp_path / "out", once=True, **ASKED))
+
+
+def _tampered(folder: Path, **more: Any) -> None:
+    said = json.loads((folder / "manifest.json").read_text())
+    for name, value in more.items():
+        if value is None:
+            del said[name]
+        else:
+            said[name] = value(said[name]) if callable(value) else value
+    (folder / "manifest.json").write_text(json.dumps(said))
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        *({"k": bad} for bad in ("3", 2.5, True, [1], -1, 0, None)),
+        *({"l": bad} for bad in ({"disease": "2"}, {"disease": True}, {"nope": 2}, [1])),
+        *({"counts": bad} for bad in (None, [1], "cats")),
+        *({"stream": bad} for bad in (2, True)),
+        *({"files": bad} for bad in ("abc", {}, lambda files: [*files, files[0]])),
+        *({"files": lambda files, bad=bad: [{**files[0], **bad}]} for bad in ({"rows": None}, {"sha256": 1})),
+        *({"quasi": bad} for bad in ("age", [], [["a"]])),
+        *({"search": bad} for bad in ("castle", {"reuse": -1}, {"reuse": [1]})),
+    ],
+    ids=str,
+)
+def test_hostile_manifests(arriving: Path, tmp_path: Path, more: dict[str, Any]) -> None:
+    list(sf.stream(arriving, to=tmp_path / "out", once=True, **ASKED))
+    _tampered(tmp_path / "out", **more) if more != {"k": None} else _tampered(tmp_path / "out", k=lambda _: None)
+    with pytest.raises(ReadError, match="no manifest of a stream"):
+        sf.verify(tmp_path / "out")
+
+
+def test_a_stream_of_which_all_rows_are_suppressed_holds(arriving: Path, tmp_path: Path) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sfumato.series.streams.run.WindowRun.take", lambda self, frame: None)
+        patch.setattr("sfumato.series.streams.run.WindowRun.finish", lambda self: None)
+        assert list(sf.stream(arriving, to=tmp_path / "out", once=True, **ASKED)) == []
+    found = sf.verify(tmp_path / "out")
+    assert (found.outcome, found.rows) == ("holds", 0), found.promises
+    (tmp_path / "out" / "batch-000001.csv").write_text("age\n1\n")
+    assert sf.verify(tmp_path / "out").outcome == "broken"
+
+
+def test_a_stream_is_signed(arriving: Path, tmp_path: Path) -> None:
+    list(sf.stream(arriving, to=tmp_path / "out", once=True, **ASKED))
+    assert len([*(tmp_path / "out").glob("batch-*")]) > 1
+    sf.new_key(tmp_path / "k.pem", passphrase=None)
+    assert sf.sign(tmp_path / "out", key=tmp_path / "k.pem", name="Ann").valid
+    found = sf.verify(tmp_path / "out", signer=tmp_path / "k.pub")
+    assert found.outcome == "stated"
+    assert found.signature.valid
+
+
+@pytest.mark.parametrize("has_state", [True, False])
+def test_an_interrupt_says_what_is_there(
+    arriving: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, has_state: bool
+) -> None:
+    def stop(_: float) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("sfumato.series.streams.folder.time.sleep", stop)
+    flags = [
+        "--quasi",
+        "age,sex",
+        "--sensitive",
+        "disease",
+        "--insensitive",
+        "row",
+        "--person",
+        "who",
+        "--k",
+        "3",
+        "--delay",
+        "20",
+    ]
+    given = ["stream", str(arriving), "-o", str(tmp_path / "out"), *flags]
+    assert main([*given, "--state", str(tmp_path / "s")] if has_state else given) == 130
+    told = capsys.readouterr()
+    assert "nothing written" not in told.err
+    assert "this run wrote" in told.err
+    assert ("goes on from there" in told.err) == has_state
+    assert told.err.count('nothing protects "disease"') + told.out.count('nothing protects "disease"') == 1
+    assert "warn(" not in told.err
+
+
+@pytest.mark.parametrize("verb", ["risk", "attack", "report"])
+def test_verbs_of_one_table_say_that_a_folder_is_a_stream(
+    arriving: Path, tmp_path: Path, verb: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    list(sf.stream(arriving, to=tmp_path / "out", once=True, **ASKED))
+    assert main([verb, str(tmp_path / "out")]) == 2
+    assert "holds a stream" in capsys.readouterr().err
+
+
+def test_a_stream_is_explained(arriving: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    list(sf.stream(arriving, to=tmp_path / "out", once=True, **ASKED))
+    terms = [term for term, _ in sf.explain(tmp_path / "out").lines]
+    assert terms[:5] == ["What it is", "Proven", "Stated", "Proven", "It leaves open"]
+    assert main(["explain", str(tmp_path / "out")]) == 0
+    assert "rows of a stream in" in capsys.readouterr().out
+    (tmp_path / "out" / "batch-000001.csv").write_text("age\n1\n", encoding="utf-8")
+    assert main(["explain", str(tmp_path / "out")]) == 1
+    assert "NOT KEPT" in capsys.readouterr().out

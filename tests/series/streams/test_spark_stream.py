@@ -65,7 +65,7 @@ def test_stopped_failed_and_repeated_batches_leave_once(
     assert stream.waiting == 0
     assert released(out) == released(whole)
     assert sum(map(len, released(out))) == every
-    assert sf.verify(out).outcome == "holds"
+    assert sf.verify(out).outcome == "stated"
     with pytest.raises(OutputError, match="not empty"):
         sf.stream(frame, **{**asked, "state": tmp_path / "other"})
     with pytest.raises(PolicyError, match="a stream with other settings"):

@@ -179,7 +179,8 @@ _OURS: tuple[Variant[SetPromise], ...] = (
         words="m-invariance over releases",
         stops="Learning the sensitive value of a person by intersecting the groups that they are in over releases.",
         leaves="Who knows the values of others in a group learns more of the rest. A value that nobody had before is "
-        "that of somebody who arrived, unless counterfeits may have it.",
+        "that of somebody who arrived, unless counterfeits may have it. Beside a counterfeit, the more frequent value "
+        "is the likelier one.",
     ),
     Variant(
         KAnonymousPatterns,

@@ -35,6 +35,7 @@ def intersection(
     key: Annotated[str | None, COLUMN] = None,
     person: Annotated[str | None, COLUMN] = None,
     counterfeits: Sequence[Any] | None = None,
+    signatures: Sequence[Any] | None = None,
     m: Annotated[int, Whole(2, help="how many values should be left at least")] = 2,
     hierarchies: Annotated[Mapping[str, Any] | None, HIERARCHIES] = None,
     wildcard: Annotated[bool, WILDCARD] = False,
@@ -69,6 +70,9 @@ def intersection(
         may have the values is looked at.
     counterfeits
         With `person`, of each release None, or for each row the chance that it stands for nobody.
+    signatures
+        With `person`, of each release None, or for each row a text that names the set of values of its group, where a
+        person is in groups of one set in all releases: groups of other sets are then not theirs.
     m
         With `person`, for how many people fewer values than this are left is counted too.
     hierarchies
@@ -139,6 +143,8 @@ def intersection(
             truth[there] = own
         truth = truth if knows else None
     left = [_common([found[i] for found in every]) for i in range(len(every[0]))]
+    if person is not None and signatures is not None:
+        left = _under_signatures(left, seen, [signatures[i] for i in telling])
     more: dict[str, Any] = {}
     if person is not None:
         if counted:
@@ -255,6 +261,26 @@ class _Seen:
         different = {id(found): found for found in self.cells if found is not None and len(found)}
         read = {one: np.unique(gather(start, pairs[1], found)) for one, found in different.items()}
         return [read.get(id(found)) for found in self.cells]  # people of one tuple share an array of cells
+
+
+def _under_signatures(left: list[np.ndarray], seen: Sequence[_Seen], signatures: Sequence[Any]) -> list[np.ndarray]:
+    """What is left where a person has one signature in all releases: the values of those that all of them may be."""
+    names: dict[str, int] = {}
+    told = list[tuple[_Seen, np.ndarray]]()
+    for one, given in zip(seen, signatures, strict=True):
+        if given is not None:
+            told.append((one, np.array([names.setdefault(str(text), len(names)) for text in given], np.int64)))
+    if len(told) < 2:
+        return left
+    of_person = [replace(one, value=own).values() for one, own in told]
+    pairs = np.unique(np.concatenate([np.stack([own, one.value]) for one, own in told], axis=1), axis=1)
+    start = np.searchsorted(pairs[0], np.arange(len(names) + 1))
+    found = []
+    for i, values in enumerate(left):
+        common = _common([sets[i] for sets in of_person])
+        kept = np.intersect1d(values, gather(start, pairs[1], common)) if len(common) else values
+        found.append(kept if len(kept) else values)  # a value has changed
+    return found
 
 
 def _placed(seen: Sequence[_Seen], counterfeits: Sequence[Any], values: int) -> list[PlacedRelease]:

@@ -377,14 +377,13 @@ NOUNS = {"person": ("People", "a person"), "household": ("Households", "a househ
 
 
 def people_lines(manifest: Manifest) -> list[tuple[str, Parts]]:
-    """Whom the promises count, how many rows one of them has at most, and how that is known."""
+    """Whom the promises count, and how that is known."""
     found: list[tuple[str, Parts]] = []
     for unit in counted(manifest):
         kind = str(unit.get("unit"))
         term, one = NOUNS.get(kind, NOUNS["person"])
         kept = [model(p) for p in by_people(manifest) if p.get("holds") and look(p, "parameters", kind) is not None]
-        most = count(unit.get("most_rows"), "row")
-        first = f"{term} are counted, and not records. Of these {one} has up to {most}. Promised: {'; '.join(kept)}. "
+        first = f"{term} are counted, and not records: {one} may have several. Promised: {'; '.join(kept)}. "
         how = "Shown by the owner against the original; the released rows alone do not prove it."
         if unit.get("released"):
             how = "The released pseudonyms, one for each, show it, and put the records of each together."

@@ -19,7 +19,8 @@ from sfumato.search.lattice.state import Checked, Descent, LatticeState
 from sfumato.search.problem import Problem, Solution, level_solution
 
 BOUNDING = 0.15  # share of the time that goes into the bound
-IMPROVING = 0.1  # share of the time, or of the nodes, that goes into the neighbourhood of the better of two
+PROBING = 0.1  # share of the time, or of the nodes, in which each of two directions shows what it finds
+IMPROVING = 0.05  # share of the time, or of the nodes, that goes into the neighbourhood of the better of two
 DIRECTIONS = {"both": ("top", "bottom"), "top": ("top",), "bottom": ("bottom",)}
 
 
@@ -30,13 +31,14 @@ class Lightning(Search):
     The node of least loss is expanded to its direct neighbours, away from where the search started; every `stepping`
     expansions a dive goes on from neighbour to best neighbour until there is none. `start="top"` goes down from the
     most general node: it has a solution at once, which is what limits on suppression ask for. `start="bottom"` goes up,
-    as in the paper, which is made for tables where any number of rows may be suppressed. `start="both"` does one
-    after the other, in half of the time each or as many nodes each, and goes on from the better to better neighbours.
+    as in the paper, which is made for tables where any number of rows may be suppressed. `start="both"` tries
+    each for a tenth of the time, gives the rest to the one that found less loss, and goes on from the best node to
+    better neighbours. Where `nodes` end a direction before the time is over, the other has as many.
     Any of them is exact where it finishes before `seconds` and `nodes` (checks, about): `optimal` says so. Else `bound`
     is a loss that no level vector can be below, and the gap is the loss minus the bound.
 
     `seconds`: when the search ends at the latest. `nodes`: how many level vectors are checked at most, about. `start`:
-    from the most general node down, from the values up, or one after the other. `stepping`: expansions between dives.
+    from the most general node down, from the values up, or the better of the two. `stepping`: expansions between dives.
     """
 
     code: ClassVar[str] = "AG_TS"
@@ -67,26 +69,42 @@ class Lightning(Search):
             raise walk.infeasible(finished or walk.open_bound == np.inf)
         loss, _, node, _ = walk.best
         bound, checks = loss if finished else min(walk.open_bound, loss), sum(front.walk.checks for front in fronts)
-        repeatable = finished or not any(front.walk.timed_out for front in fronts)
+        repeatable = finished or not any(front.cut or front.walk.timed_out for front in fronts)
         return level_solution(problem, node, checks, began, finished, repeatable, bound)
 
     def _search(self, fronts: list[_Front], until: float | None) -> bool:
-        """Search from each side, in its share of the time, and then around the better; whether one of them finished."""
-        share = (1 - IMPROVING) / 2 if len(fronts) > 1 else 1.0
-        for i, front in enumerate(fronts):
-            left = None if until is None else max(until - time.perf_counter(), 0.0)
-            front.walk.stop_after(None if left is None else left * share / (1 - i * share), self.nodes)
-            front.begin(i * share, share)
-            if front.search(self.stepping):
-                fronts[-1].walk.best = front.walk.best
-                return True
-        last = fronts[-1].walk
-        last.best = min((front.walk.best for front in fronts if front.walk.best is not None), default=None)
-        if len(fronts) > 1 and last.best is not None:
-            extra = None if self.nodes is None else last.checks + int(self.nodes * IMPROVING)
-            last.stop_after(None if until is None else max(until - time.perf_counter(), 0.0), extra)
-            improve(last)
-        return False
+        """Search from the side that finds less in a short trial, then around its best; whether one side finished."""
+        walk, both = fronts[-1].walk, len(fronts) > 1
+        for front in fronts:
+            front.beside = fronts
+        begins, finished = PROBING * len(fronts) if both else 0.0, False
+        if both:
+            finished = any(self._turn(front, until, i * PROBING, PROBING, True) for i, front in enumerate(fronts))
+        share = (1 - begins - both * IMPROVING) / len(fronts)
+        if not finished:  # the sort is stable: from the top where both found as much
+            ordered = sorted(fronts, key=lambda front: np.inf if front.walk.best is None else front.walk.best[0])
+            turns = enumerate(ordered)
+            finished = any(self._turn(front, until, begins + i * share, share) for i, front in turns)
+        walk.best = min((front.walk.best for front in fronts if front.walk.best is not None), default=None)
+        if both and not finished and walk.best is not None:
+            walk.stop_after(_left(until), None if self.nodes is None else walk.checks + int(self.nodes * IMPROVING))
+            walk.timed_out = False
+            improve(walk)
+        return finished
+
+    def _turn(self, front: _Front, until: float | None, before: float, share: float, trial: bool = False) -> bool:
+        """Go on from one side, for a share of the search that follows what is done `before`; whether it finished."""
+        left, nodes = _left(until), self.nodes
+        if self.seconds is not None and left is not None:
+            whole = self.seconds * (1 - BOUNDING)
+            left = min(left, whole * PROBING) if trial else max(left - whole * IMPROVING * (self.start == "both"), 0.0)
+        front.walk.stop_after(left, int(nodes * PROBING) if trial and nodes is not None else nodes)
+        front.begin(before, share)
+        return front.search(self.stepping)
+
+
+def _left(until: float | None) -> float | None:
+    return None if until is None else max(until - time.perf_counter(), 0.0)
 
 
 def improve(walk: LatticeState) -> None:
@@ -119,6 +137,9 @@ class _Front:
 
     def __init__(self, walk: LatticeState) -> None:
         self.walk, self.ticks = walk, 0
+        self.beside: list[_Front] = [self]  # the fronts of this search, itself included
+        self.cut = False  # whether a turn ended by time
+        self.step, self.near = 0, list[_Entry]()  # expansions, and the nodes that the dive under way goes on from
         self.begin(0.0, 1.0)
         self.checked: dict[bytes, bool] = {}  # the nodes that were checked, and whether to go on from them
         self.by_loss: list[tuple[float, float, int, _Entry]] = []
@@ -132,22 +153,24 @@ class _Front:
     def begin(self, before: float, share: float) -> None:
         """Begin a turn, which is a share of the whole search, after what is done before."""
         self.began, self.checks, self.before, self.share = time.perf_counter(), self.walk.checks, before, share
+        self.cut |= self.walk.timed_out
         self.walk.timed_out = False
 
     def search(self, stepping: int) -> bool:
-        """Expand nodes until a limit is reached; says whether none was left."""
-        step = 0
-        while self.by_loss:
+        """Expand nodes until a limit is reached, from where the last turn ended; says whether none was left."""
+        while self.near or self.by_loss:
             if self.walk.over():
                 return False
-            dive = step % stepping == stepping - 1 and bool(self.dives)
+            if self.near:
+                self.near = self.expand(min(self.near, key=lambda e: e.rank))
+                continue
+            dive = self.step % stepping == stepping - 1 and bool(self.dives)
             entry = heapq.heappop(self.dives if dive else self.by_loss)[-1]
             if entry.expanded:
                 continue
-            step += 1
+            self.step += 1
             near = self.expand(entry)
-            while dive and near and not self.walk.over():
-                near = self.expand(min(near, key=lambda e: e.rank))
+            self.near = near if dive else []
             self._tell()
         return True
 
@@ -177,7 +200,11 @@ class _Front:
         time_spent = (time.perf_counter() - self.began) / max(walk.deadline - self.began, 1e-9)
         checked = (walk.checks - self.checks) / max(walk.most - self.checks, 1)
         done = self.before + self.share * min(max(checked, time_spent), 1.0)
-        walk.report("searching the lattice", done)
+        best = min((front.walk.best for front in self.beside if front.walk.best is not None), default=None)
+        if best is None or not walk.heard:
+            walk.report("searching the lattice", done)
+        else:  # of both directions: what is told only falls
+            walk.problem.report("searching the lattice", done, best[0], best[3])
 
 
 class _Down(_Front):

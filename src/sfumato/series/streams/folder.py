@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.engines.files.read import read
-from sfumato.errors import PolicyError, ReadError
+from sfumato.errors import EmptyTable, InputError, PolicyError, ReadError
 from sfumato.series.streams.request import StreamSpec
 from sfumato.series.streams.written import WrittenStream
 
@@ -39,6 +39,20 @@ class FolderStream(WrittenStream):
         there = [one.name for one in os.scandir(self._folder) if one.is_file()]
         return sorted(name for name in there if not name.startswith((".", "_")) and name not in known)
 
+    def _take_file(self, name: str) -> Any:
+        """Let the rows of a file arrive; one without rows is taken and passed over. An error says which file it is."""
+        try:
+            if (self._folder / name).stat().st_size == 0:
+                return None
+            return self._take(read(self._folder / name))
+        except EmptyTable:
+            return None
+        except InputError as error:
+            if name not in error.what:
+                error.what = f"{name}: {error.what}"
+                error.args = (f"{name}: {error.args[0]}", *error.args[1:])
+            raise
+
     def _frames(self) -> Iterator[Any]:
         if self._ended:
             self._unlock()
@@ -46,7 +60,7 @@ class FolderStream(WrittenStream):
         while True:
             arrived = self._arrived()
             for name in arrived:
-                found = self._take(read(self._folder / name))
+                found = self._take_file(name)
                 self._taken.append(name)
                 self._leave(found, False)
                 if found is not None:

@@ -14,7 +14,7 @@ from typing import Any
 import polars as pl
 
 from sfumato.core.parameters import one_of, path_of, real_number
-from sfumato.core.protocols import BY_CONSTRUCTION, PROVEN
+from sfumato.core.protocols import BY_CONSTRUCTION, PROVEN, STATED
 from sfumato.engines.atomic import atomic_file, hold
 from sfumato.engines.files.bytes import sha256, write_table
 from sfumato.errors import OutputError, PolicyError
@@ -171,7 +171,7 @@ class WrittenStream(Stream):
             "known": {
                 "rows per class": PROVEN if waits else None,
                 "values per class": PROVEN if spec.l else None,
-                "different people": BY_CONSTRUCTION if waits and spec.person is not None else None,
+                "different people": STATED if waits and spec.person is not None else None,
                 "people who show a value": None if waits else BY_CONSTRUCTION,
                 "delay": BY_CONSTRUCTION,
             },

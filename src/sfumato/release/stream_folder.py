@@ -1,7 +1,7 @@
 """What the files of a released stream prove: rows and values per class. It shares no code with what made them.
 
-Who stands behind the rows is not released: that they are of different people, and how long each waited, holds by
-construction.
+Who stands behind the rows is not released: that they are of different people is stated by the owner, as it is of tables
+whose people have several rows. How long each waited holds by construction.
 """
 
 from __future__ import annotations
@@ -12,12 +12,14 @@ from typing import Any
 
 import polars as pl
 
-from sfumato.core.protocols import BY_CONSTRUCTION
+from sfumato.core.protocols import BY_CONSTRUCTION, STATED
 from sfumato.criteria.model import Promise
 from sfumato.engines.files.read import read
-from sfumato.errors import ReadError
+from sfumato.errors import InputError, ReadError
 from sfumato.release.manifest import NAME, STREAM, load_manifest
 from sfumato.release.verify import INTEGRITY, Verification
+
+SIGNATURE = "signature.json"
 
 
 def holds_stream(folder: Path) -> bool:
@@ -35,17 +37,11 @@ def verify_stream(folder: Path) -> Verification:
     A class is what prints alike in one file; where published ranges are used again, in all files up to it.
     """
     document = load_manifest(folder)
-    try:
-        quasi, files = [str(one) for one in document["quasi"]], list(document["files"])
-        columns = {*quasi, *document["sensitive"], *document["insensitive"]}
-        k, l, search = document["k"], dict(document["l"]), document["search"]
-        reuse = int(search.get("reuse", 0))
-        if document["stream"] != STREAM or not all({"file", "rows", "sha256"} <= {*one} for one in files):
-            raise ValueError
-        if not all(isinstance(one["file"], str) and Path(one["file"]).name == one["file"] for one in files):
-            raise ValueError
-    except (KeyError, TypeError, ValueError, AttributeError):
-        raise ReadError(f'"{folder / NAME}" is no manifest of a stream') from None
+    if not _is_sound(document):
+        raise ReadError(f'"{folder / NAME}" is no manifest of a stream')
+    quasi, files = list(document["quasi"]), list(document["files"])
+    columns = {*quasi, *document["sensitive"], *document["insensitive"]}
+    k, l, reuse = document["k"], dict(document["l"]), document["search"].get("reuse", 0)
     faults, rows, least, values = [], 0, None, dict[str, int]()
     before: list[pl.DataFrame] = []
     for one in files:
@@ -53,7 +49,11 @@ def verify_stream(folder: Path) -> Verification:
         if not place.is_file() or _sha256(place) != one["sha256"]:
             faults.append(f"{one['file']} is missing or another file")
             continue
-        table = read(place, verbatim=True)
+        try:
+            table = read(place, verbatim=True)
+        except InputError as error:
+            faults.append(error.what)
+            continue
         rows += table.height
         if {*table.columns} != columns or table.height != one["rows"]:
             faults.append(f"{one['file']} has other columns or rows than the manifest says")
@@ -68,12 +68,43 @@ def verify_stream(folder: Path) -> Verification:
         for i, name in enumerate(l):
             fewest = int(sizes.get_column(f"values {i}").min())  # type: ignore[arg-type]
             values[name] = min(values.get(name, fewest), fewest)
-    strange = {one.name for one in folder.iterdir()} - {one["file"] for one in files} - {NAME}
+    strange = {one.name for one in folder.iterdir()} - {one["file"] for one in files} - {NAME, SIGNATURE}
     faults += [f"{name} is no file of the stream" for name in sorted(strange) if not name.startswith(".")]
     sentence = "The files are those that the manifest describes."
     promises = [Promise(INTEGRITY, {}, (), not faults, len(faults), 0, sentence, "; ".join(faults) or None)]
-    promises += _promises(document, quasi, k, l, least, values)
-    return Verification(rows, tuple(promises), ())
+    promises += _promises(document, quasi, k, l, least, values, not files)
+    return Verification(rows, tuple(promises), (), may_be_empty=not files)
+
+
+def _is_sound(document: Any) -> bool:
+    """Whether a manifest, which may be anybody's, has all that is looked at, each part of its kind."""
+
+    def whole(value: Any, least: int) -> bool:
+        return type(value) is int and least <= value < 2**63
+
+    try:
+        columns = [*document["quasi"], *document["sensitive"], *document["insensitive"]]
+        lists = [document[name] for name in ("quasi", "sensitive", "insensitive", "files")]
+        files, k, l, search = document["files"], document["k"], document["l"], document["search"]
+        names = [one["file"] for one in files]
+        return (
+            all(isinstance(one, list) for one in lists)
+            and all(isinstance(name, str) for name in columns)
+            and len({*columns}) == len(columns)
+            and whole(document["stream"], 1)
+            and document["stream"] == STREAM
+            and document["counts"] in ("people", "rows")
+            and (whole(search["z"], 1) if k is None else whole(k, 1) and bool(document["quasi"]))
+            and whole(search.get("reuse", 0), 0)
+            and isinstance(l, dict)
+            and {*l} <= {*columns}
+            and all(whole(bound, 1) for bound in l.values())
+            and all(isinstance(name, str) and name and Path(name).name == name for name in names)
+            and len({*names}) == len(names)
+            and all(whole(one["rows"], 1) and isinstance(one["sha256"], str) for one in files)
+        )
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return False
 
 
 def _sizes(table: pl.DataFrame, classes: pl.DataFrame, quasi: list[str], held: list[str]) -> pl.DataFrame:
@@ -84,8 +115,15 @@ def _sizes(table: pl.DataFrame, classes: pl.DataFrame, quasi: list[str], held: l
 
 
 def _promises(
-    document: Any, quasi: list[str], k: int | None, l: dict[str, int], least: int | None, values: dict[str, int]
+    document: Any,
+    quasi: list[str],
+    k: int | None,
+    l: dict[str, int],
+    least: int | None,
+    values: dict[str, int],
+    nothing: bool,
 ) -> list[Promise]:
+    """What is promised of classes; where `nothing` was released, no class fails."""
     names = tuple(quasi)
     if k is None:
         z = document["search"]["z"]
@@ -93,18 +131,17 @@ def _promises(
         return [Promise("z-anonymity", {"z": z}, names, True, None, z, sentence, how=BY_CONSTRUCTION)]
     earlier = ", those of earlier files counted in" if document["search"].get("reuse") else ""
     sentence = f"At least {k} released rows share each combination of labels when one is released{earlier}."
-    found = [Promise("k-anonymity", {"k": k}, names, (least or 0) >= k, least, k, sentence)]
+    found = [Promise("k-anonymity", {"k": k}, names, nothing or (least or 0) >= k, least, k, sentence)]
     if document["counts"] == "people":
         sentence = f"The rows that share labels when one is released are of at least {k} different people."
         given = {"k": k, "counts": "people"}
-        found.append(Promise("k-anonymity", given, names, True, None, k, sentence, how=BY_CONSTRUCTION))
+        found.append(Promise("k-anonymity", given, names, True, None, k, sentence, how=STATED))
     for name, bound in l.items():
         fewest = values.get(name)
         sentence = f'In every group of rows that look alike, "{name}" takes at least {bound} different values.'
         parameters = {"attribute": name, "l": bound}
-        found.append(
-            Promise("distinct-l-diversity", parameters, names, (fewest or 0) >= bound, fewest, bound, sentence)
-        )
+        enough = nothing or (fewest or 0) >= bound
+        found.append(Promise("distinct-l-diversity", parameters, names, enough, fewest, bound, sentence))
     return found
 
 
