@@ -236,3 +236,15 @@ def test_a_release_shows_no_cell_in_its_repr(safe: Any) -> None:
     for value in (safe, safe.source, safe.audit(), safe.primary, safe.known):
         for text in ("HIV", "flu"):
             assert text not in repr(value)
+
+
+def test_weighted_counts_are_no_counts_of_people(tmp_path: Path) -> None:
+    weights = {"w": [10] * 26}
+    table = sf.tabulate(VISITS | weights, by=["ward", "ill"], weight="w")
+    assert table.whole
+    assert not table.counts
+    made = sf.protect(table, rules=sf.MinimumFrequency(3))
+    assert [promise.model for promise in made.promises] == ["hidden-cells", "stated-cells"]
+    assert (made.status == 1).sum() == 1  # one patient, who stands for ten
+    made.save(tmp_path / "out")
+    assert sf.verify(tmp_path / "out").outcome == "stated"

@@ -230,8 +230,7 @@ def _promises(known: Known, rules: Sequence[CellRule], method: Protection) -> li
     parents = {one.name: _edges(one) for one in table.dimensions}
     least = None if np.isinf(known.least) else known.least
     found: list[Any] = [HiddenCells(parents, whole=table.whole, least=least, frequency=known.frequency)]
-    counts = table.whole and bool((table.count == table.contributors).all())
-    if counts and (n := frequency_of(rules)) is not None:
+    if table.people and (n := frequency_of(rules)) is not None:
         found.append(PublishedFrequency(n))
     found.append(StatedCells(tuple(rule.sentence() for rule in rules), known.coalition))
     return found

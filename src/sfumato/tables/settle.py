@@ -79,7 +79,7 @@ def known_least(table: StatTable, zeros_hidden: bool) -> float:
     """
     if table.negative:
         return -np.inf
-    return 1.0 if table.whole and not zeros_hidden else 0.0
+    return 1.0 if table.counts and not zeros_hidden else 0.0
 
 
 def conflicts(publish: np.ndarray, forced: np.ndarray, by: Sequence[str]) -> None:

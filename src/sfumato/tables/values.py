@@ -163,6 +163,16 @@ class StatTable(Described):
         """Whether its cells are natural numbers."""
         return self.measured is None and self.decimals == 0
 
+    @cached_property
+    def counts(self) -> bool:
+        """Whether its cells are how many rows there are, without weights."""
+        return self.whole and bool((self.value == self.count).all())
+
+    @cached_property
+    def people(self) -> bool:
+        """Whether each row it counts is a contributor of its own."""
+        return self.counts and bool((self.count == self.contributors).all())
+
     @property
     def data(self) -> pl.DataFrame:
         """Every cell by its labels, with value, rows and contributors; for its owner alone."""

@@ -175,7 +175,7 @@ def protect(
     conflicts(must_publish, primary.cells.ravel() | must_hide, table.by)
     zeros_hidden = zeros == "hide" or primary.zeros or bool((must_hide & (table.count.ravel() == 0)).any())
     primary = also_hidden(primary, must_hide, table)
-    frequency = frequency_of(chosen) if flags and table.whole else None
+    frequency = frequency_of(chosen) if flags and table.people else None
     known = Known(table, primary, known_least(table, zeros_hidden), coalition, frequency)
     candidate = ~must_publish & (zeros_hidden | (table.count.ravel() > 0))
     problem = ProtectionProblem(

@@ -29,7 +29,7 @@ class MinimumFrequency(CellRuleModel):
     def unsafe(self, table: StatTable) -> UnsafeCells:
         """The cells of 1 to n-1 contributors."""
         cells = (table.contributors > 0) & (table.contributors < self.n)
-        return found(cells, cells * 1.0 if table.whole else self.margin * abs(table.value))
+        return found(cells, cells * 1.0 if table.counts else self.margin * abs(table.value))
 
     def sentence(self) -> str:
         """What it says of a cell."""

@@ -28,7 +28,7 @@ class Requests(CellRuleModel):
             raise PolicyError("the table does not say who asked for confidentiality",
                               hint='tabulate with request="column"')  # fmt: skip
         cells = (table.requests > 0) & (table.contributors < self.n)
-        return found(cells, cells * 1.0 if table.whole else self.margin * abs(table.value))
+        return found(cells, cells * 1.0 if table.counts else self.margin * abs(table.value))
 
     def sentence(self) -> str:
         """What it says of a cell."""
