@@ -248,3 +248,14 @@ def test_weighted_counts_are_no_counts_of_people(tmp_path: Path) -> None:
     assert (made.status == 1).sum() == 1  # one patient, who stands for ten
     made.save(tmp_path / "out")
     assert sf.verify(tmp_path / "out").outcome == "stated"
+
+
+def test_the_copy_as_sdmx_is_verified_signed_and_overwritten(safe: Any, tmp_path: Path) -> None:
+    safe.save(tmp_path / "out")
+    safe.save(tmp_path / "out", overwrite=True)
+    sf.new_key(tmp_path / "a.pem", passphrase=None)
+    assert sf.sign(tmp_path / "out", key=tmp_path / "a.pem", name="Ann").valid
+    copy = tmp_path / "out" / "cells.sdmx.csv"
+    copy.write_text(copy.read_text("utf-8").replace(",26,", ",27,"), "utf-8")
+    found = sf.verify(tmp_path / "out")
+    assert "cells.sdmx.csv is another" in str(next(p.note for p in found.promises if p.model == "integrity"))

@@ -124,12 +124,13 @@ class ReleaseSet(Described):
                 digest = sha256(folder / file)
                 files.append({"file": file, "format": format, "sha256": digest, "guarded": format in GUARDED})
             manifest = in_files(self.manifest, files)
+            for file, text in self.beside().items():
+                (folder / file).write_text(text, encoding="utf-8")
+                manifest.setdefault("beside", []).append({"file": file, "sha256": sha256(folder / file)})
             write_manifest(folder, manifest)
             frames = {part.name: part.frame for part in self.parts}
             page = set_report(manifest, frames)
             (folder / "report.html").write_text(page, encoding="utf-8")
-            for file, text in self.beside().items():
-                (folder / file).write_text(text, encoding="utf-8")
             if pdf:
                 (folder / "report.pdf").write_bytes(pdf_of(page))
             found = verify_set(folder)
