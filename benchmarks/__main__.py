@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 
 from benchmarks import (
     baskets,
+    cells,
     command_line,
     dp,
     first_use,
@@ -50,6 +51,7 @@ GROUPS: dict[str, Callable[[], Sequence[Figure | Comparison | Agreement]]] = {
     memory.GROUP: memory.run,
     fragments.GROUP: fragments.run,
     mining.GROUP: mining.run,
+    cells.GROUP: cells.run,
     republication.GROUP: republication.run,
     populations.GROUP: populations.run,
     dp.GROUP: dp.run,

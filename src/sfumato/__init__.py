@@ -200,6 +200,27 @@ if TYPE_CHECKING:
     from sfumato.synthetic import SequentialTrees as SequentialTrees
     from sfumato.synthetic import load_model as load_model
     from sfumato.synthetic.synthesized_release import SynthesizedRelease as SynthesizedRelease
+    from sfumato.tables import CELL_RULES as CELL_RULES
+    from sfumato.tables import PROTECTIONS as PROTECTIONS
+    from sfumato.tables import Barnardisation as Barnardisation
+    from sfumato.tables import CellKey as CellKey
+    from sfumato.tables import ControlledRounding as ControlledRounding
+    from sfumato.tables import DeterministicRounding as DeterministicRounding
+    from sfumato.tables import Dominance as Dominance
+    from sfumato.tables import Exact as Exact
+    from sfumato.tables import GroupDisclosure as GroupDisclosure
+    from sfumato.tables import Hypercube as Hypercube
+    from sfumato.tables import MinimumFrequency as MinimumFrequency
+    from sfumato.tables import Modular as Modular
+    from sfumato.tables import NetworkFlow as NetworkFlow
+    from sfumato.tables import PPercent as PPercent
+    from sfumato.tables import PriorPosterior as PriorPosterior
+    from sfumato.tables import RandomRounding as RandomRounding
+    from sfumato.tables import Redesign as Redesign
+    from sfumato.tables import Requests as Requests
+    from sfumato.tables import TabularAdjustment as TabularAdjustment
+    from sfumato.tables.release import ProtectedTable as ProtectedTable
+    from sfumato.tables.values import StatTable as StatTable
     from sfumato.verbs import anonymize as anonymize
     from sfumato.verbs import read as read
     from sfumato.verbs import verify as verify
@@ -220,6 +241,10 @@ if TYPE_CHECKING:
     from sfumato.verbs.stream import stream as stream
     from sfumato.verbs.suggest import suggest as suggest
     from sfumato.verbs.synthesize import synthesize as synthesize
+    from sfumato.verbs.tables import audit_table as audit_table
+    from sfumato.verbs.tables import protect as protect
+    from sfumato.verbs.tables import read_table as read_table
+    from sfumato.verbs.tables import tabulate as tabulate
 
 __version__ = "0.1.0"
 
@@ -249,6 +274,35 @@ _HOMES = {
     "sfumato.verbs.mine": ("mine",),
     "sfumato.verbs.synthesize": ("synthesize",),
     "sfumato.verbs.register": ("register",),
+    "sfumato.verbs.tables": (
+        "tabulate",
+        "read_table",
+        "protect",
+        "audit_table",
+    ),
+    "sfumato.tables": (
+        "CELL_RULES",
+        "PROTECTIONS",
+        "Barnardisation",
+        "CellKey",
+        "ControlledRounding",
+        "DeterministicRounding",
+        "Dominance",
+        "Exact",
+        "GroupDisclosure",
+        "Hypercube",
+        "MinimumFrequency",
+        "Modular",
+        "NetworkFlow",
+        "PPercent",
+        "PriorPosterior",
+        "RandomRounding",
+        "Redesign",
+        "Requests",
+        "TabularAdjustment",
+    ),
+    "sfumato.tables.release": ("ProtectedTable",),
+    "sfumato.tables.values": ("StatTable",),
     "sfumato.verbs.stream": ("stream",),
     "sfumato.series.streams": (
         "STREAMS",

@@ -55,6 +55,9 @@ def test_the_commands() -> None:
         "dp bounds",
         "views check",
         "views release",
+        "tables make",
+        "tables protect",
+        "tables audit",
     ]
 
 

@@ -17,6 +17,8 @@ TABLES = {
     "set_promises": sf.SET_PROMISES,
     "basket_searches": sf.BASKET_SEARCHES,
     "miners": sf.MINERS,
+    "rules": sf.CELL_RULES,
+    "protections": sf.PROTECTIONS,
     "streams": sf.STREAMS,
     "queries": sf.dp.QUERIES,
     "criteria": sf.CRITERIA,

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from tools.masking_pictures import PICTURES
+from tools import masking_pictures, table_pictures
 from tools.pictures import DEMO, DRAWINGS, IMAGES, PHOTOGRAPHS, section
 
 import sfumato
@@ -115,7 +115,7 @@ def test_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 def test_pictures_are_small_and_shown() -> None:
     shown = [(page, picture) for page, _, picture in DRAWINGS] + [(page, picture) for page, *_, picture in PHOTOGRAPHS]
-    shown += [(page, f"{name}.svg") for name, page in PICTURES.items()]
+    shown += [(page, f"{name}.svg") for name, page in (masking_pictures.PICTURES | table_pictures.PICTURES).items()]
     for page, picture in shown:
         shows = f"(docs/images/{picture})", ROOT / "README.md"
         link, where = shows if page == DEMO else (f"images/{picture})", ROOT / "docs" / page)
@@ -245,12 +245,14 @@ def test_every_public_name_is_in_the_reference() -> None:
     listed = set(re.findall(r"^::: sfumato\.(\w+)$", (ROOT / "docs" / "reference.md").read_text("utf-8"), re.MULTILINE))
     tables = {
         "BASKET_SEARCHES",
+        "CELL_RULES",
         "CRITERIA",
         "GENERATORS",
         "HIERARCHIES",
         "LOSSES",
         "MASKERS",
         "MINERS",
+        "PROTECTIONS",
         "SEARCHES",
         "SET_PROMISES",
         "STREAMS",

@@ -32,6 +32,7 @@ from sfumato.cli.sign import sign
 from sfumato.cli.stream import stream
 from sfumato.cli.studio import studio
 from sfumato.cli.synth import synth
+from sfumato.cli.tables import tables
 from sfumato.cli.utility import utility
 from sfumato.cli.variants import list_variants
 from sfumato.cli.verify import verify
@@ -70,6 +71,7 @@ for name, command in (
     ("query", query),
     ("dp", dp),  # a group of commands
     ("views", views),  # a group, too
+    ("tables", tables),  # and another
     ("lattice", lattice),
     ("studio", studio),
     ("list", list_variants),

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 
 FEW = 5  # entries of a mapping that a line of the terminal shows
+LONG = 60  # letters of a parameter, beyond which its sentence says it
 MUCH = 0.2  # of the loss, that ranges would save: worth a line
 
 
@@ -361,7 +362,7 @@ def say_promises(promises: Iterable[Mapping[str, Any]], holds: str = "holds") ->
 
     for promise in promises:
         parameters = {name: value for name, value in promise["parameters"].items() if name != "quasi"}
-        given = ", ".join(f"{name}={_parameter(value)}" for name, value in parameters.items())
+        given = ", ".join(f"{name}={_parameter(name, value)}" for name, value in parameters.items())
         how = promise.get("how", "proven")
         by_construction = how == "by construction" and promise["holds"]
         verdict = "by construction" if by_construction else holds if promise["holds"] else "FAILS"
@@ -380,7 +381,9 @@ def say_promises(promises: Iterable[Mapping[str, Any]], holds: str = "holds") ->
         say(f"         {promise['sentence']} Measured {measured}, bound {bound}{note}.")
 
 
-def _parameter(value: object) -> str:
-    if isinstance(value, dict) and len(value) <= FEW:
+def _parameter(name: str, value: object) -> str:
+    if name == "per" and isinstance(value, dict) and len(value) <= FEW:
         return ", ".join(f"{name or 'missing'}={number(bound)}" for name, bound in value.items())
+    if isinstance(value, str) and len(value) > LONG:
+        return "as follows"
     return count(len(value), "value") if isinstance(value, list | tuple | dict) else number(value)

@@ -77,6 +77,13 @@ PHRASES: dict[str, str] = {
     ),
     r"\bread it with sf\.read, (?=or take a search)": "take one file that fits into memory, ",
     r"\bread it with sf\.read, and pass the frame": "take one file that fits into memory",
+    r'\btabulate with (record|request)="column"': r"give --\1 COLUMN",
+    r"\(zero_restricted=False\)": '(--method "controlled-rounding zero_restricted=false")',
+    r"\btake exact=False": 'give --method "controlled-rounding exact=false"',
+    r"\bsf\.tabulate\(data, by=\[\.\.\.\]\) makes one": "sfumato tables make counts one",
+    r"\brules=sf\.MinimumFrequency\(3\)": '--rule "minimum-frequency 3"',
+    r'=\[\{"': ' = [{ "',
+    r'(?<= = \[\{ )"([^"]*)": "\.\.\."\}\]': r'\1 = "..." }] under [protect] of a policy file',
 }
 MODEL = re.compile(r"\b([A-Z]\w+)(?= asks for classes of at least)")
 

@@ -29,6 +29,8 @@ class Kind(StrEnum):
     set_promises = "set_promises"
     basket_searches = "basket_searches"
     miners = "miners"
+    rules = "rules"
+    protections = "protections"
     streams = "streams"
     queries = "queries"
     risks = "risks"
@@ -77,6 +79,7 @@ def variant_tables() -> dict[str, Mapping[str, Variant[Any]]]:
     from sfumato.search import SEARCHES
     from sfumato.series.streams import STREAMS
     from sfumato.synthetic import GENERATORS
+    from sfumato.tables import CELL_RULES, PROTECTIONS
 
     return {
         "criteria": CRITERIA,
@@ -89,6 +92,8 @@ def variant_tables() -> dict[str, Mapping[str, Variant[Any]]]:
         "set_promises": SET_PROMISES,
         "basket_searches": BASKET_SEARCHES,
         "miners": MINERS,
+        "rules": CELL_RULES,
+        "protections": PROTECTIONS,
         "streams": STREAMS,
         "queries": QUERIES,
         "risks": RISKS,

@@ -145,7 +145,7 @@ def exact(value: Any, what: str, least: Decimal = Decimal(0), strict: bool = Tru
 
 
 @dataclass(frozen=True)
-class Exact(Real):
+class ExactReal(Real):
     """A number that is exact as a decimal, as what private answers cost."""
 
     def __call__(self, value: Any, what: str) -> float:
@@ -168,7 +168,7 @@ def epsilon_of(value: Any, i_know: bool = False) -> Decimal:
 
 
 @dataclass(frozen=True)
-class Epsilon(Exact):
+class Epsilon(ExactReal):
     """An epsilon that is not too large."""
 
     most: float = float(LARGEST)

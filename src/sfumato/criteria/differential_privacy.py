@@ -11,7 +11,7 @@ from typing import Annotated, ClassVar
 
 import polars as pl
 
-from sfumato.core.accounting import EXACT_DOWN, Epsilon, Exact, PrivacyCost, exact
+from sfumato.core.accounting import EXACT_DOWN, Epsilon, ExactReal, PrivacyCost, exact
 from sfumato.core.parameters import shown
 from sfumato.core.protocols import BY_CONSTRUCTION, ClassesView, Flags, Monotonicity, Side
 from sfumato.core.wording import number
@@ -42,8 +42,8 @@ class DifferentialPrivacy(Model):
     """
 
     epsilon: Annotated[float, Epsilon()]
-    delta: Annotated[float, Exact(0, 1, above=True, below=True)]
-    epsilon_search: Annotated[float | None, Exact(above=True)] = None
+    delta: Annotated[float, ExactReal(0, 1, above=True, below=True)]
+    epsilon_search: Annotated[float | None, ExactReal(above=True)] = None
 
     monotonicity: ClassVar[Monotonicity] = "superset"
     bounded_by: ClassVar[str] = "k"

@@ -10,7 +10,17 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Annotated, Any
 
-from sfumato.core.accounting import ACCOUNTING, PLAIN, ZCDP, Budget, Exact, PrivacyCost, epsilon_of, exact, pure_as_rho
+from sfumato.core.accounting import (
+    ACCOUNTING,
+    PLAIN,
+    ZCDP,
+    Budget,
+    ExactReal,
+    PrivacyCost,
+    epsilon_of,
+    exact,
+    pure_as_rho,
+)
 from sfumato.core.parameters import OneOf, PlainText, Written
 from sfumato.dp.ledger import BudgetLedger
 from sfumato.errors import PolicyError
@@ -30,8 +40,8 @@ class Account:
     """
 
     ledger: Annotated[Any, Written("path")]
-    epsilon: Annotated[Any, Exact(above=True)]
-    delta: Annotated[Any, Exact(0, 1, below=True)] = 0
+    epsilon: Annotated[Any, ExactReal(above=True)]
+    delta: Annotated[Any, ExactReal(0, 1, below=True)] = 0
     accounting: Annotated[str, OneOf(ACCOUNTING)] = PLAIN
     dataset: Annotated[str, PlainText()] = "table"
     analyst: Annotated[str, PlainText()] = "owner"

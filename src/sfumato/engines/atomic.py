@@ -113,8 +113,9 @@ def _data_files(folder: Path) -> set[str]:
     try:
         manifest = read_document(folder / MANIFEST)
         files = manifest["files"] if "files" in manifest else [manifest["data"]]
-        return {str(one["file"]) for one in files} if "sfumato" in manifest else set()
-    except (ReadError, KeyError, TypeError):
+        every = [*files, *manifest.get("beside", [])]
+        return {str(one["file"]) for one in every} if "sfumato" in manifest else set()
+    except (ReadError, KeyError, TypeError, AttributeError):
         return set()
 
 

@@ -172,6 +172,8 @@ STREAM = ("delay", "search", "state", "domains", "ends", "seed", "once", "finish
 FRAGMENTS = ("constraints", "singletons", "key", "k", "between", "suppression", "insensitive", "rest", "seed")
 MINE = ("basket", "item", "features", "target", "k", "l", "miner", "support", "confidence", "longest", "block", "hide",
         "depth", "counts", "bins", "compare")  # fmt: skip
+COUNTED = ("by", "value", "weight", "contributor", "request", "record", "largest")
+PROTECTED = ("method", "cost", "zeros", "coalition", "flags")
 WHEN = ("before", "after")  # the search
 FLAGS: Mapping[Key, str] = {  # the flag that sets a key: mostly of its name
     **{(table, key): f"--{key.replace('_', '-')}" for table, model in MODELS.items() for key in model.model_fields},
@@ -179,6 +181,10 @@ FLAGS: Mapping[Key, str] = {  # the flag that sets a key: mostly of its name
     **{("stream", key): f"--{key}" for key in STREAM},
     **{("mine", key): f"--{key}" for key in MINE},
     **{("fragments", key): f"--{key}" for key in FRAGMENTS},
+    **{("table", key): f"--{key}" for key in COUNTED},
+    **{("protect", key): f"--{key}" for key in PROTECTED},
+    ("rule",): "--rule",
+    ("protect",): "--method",
     ("fragments", "constraints"): "--constraint",
     ("roles", "time"): "--time",
     ("input", "path"): "the data file",

@@ -60,5 +60,6 @@ def data_files(manifest: Mapping[str, Any]) -> set[str]:
     """The names of the data files that a manifest of any kind or format names."""
     several = "tables" in manifest or "stream" in manifest
     files = manifest.get("files") if several else [data_of(manifest)]
-    listed = files if isinstance(files, list) else []
+    beside = manifest.get("beside")
+    listed = [*(files if isinstance(files, list) else []), *(beside if isinstance(beside, list) else [])]
     return {str(one["file"]) for one in listed if isinstance(one, Mapping) and one.get("file") is not None}

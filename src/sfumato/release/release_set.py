@@ -94,6 +94,10 @@ class ReleaseSet(Described):
         rows = [(part.name, count(part.frame.height, "row")) for part in self.parts]
         return f"Release of {count(len(self.parts), 'table')}", [*rows, *self.verification.described()[1]]
 
+    def beside(self) -> Mapping[str, str]:
+        """What is written beside the tables, by file name: the same once more, in another form."""
+        return {}
+
     @cancellable
     def save(
         self,
@@ -120,6 +124,9 @@ class ReleaseSet(Described):
                 digest = sha256(folder / file)
                 files.append({"file": file, "format": format, "sha256": digest, "guarded": format in GUARDED})
             manifest = in_files(self.manifest, files)
+            for file, text in self.beside().items():
+                (folder / file).write_text(text, encoding="utf-8")
+                manifest.setdefault("beside", []).append({"file": file, "sha256": sha256(folder / file)})
             write_manifest(folder, manifest)
             frames = {part.name: part.frame for part in self.parts}
             page = set_report(manifest, frames)

@@ -15,10 +15,11 @@ from sfumato.criteria.model import Promise
 from sfumato.criteria.sets import SET_PROMISES, set_promise
 from sfumato.criteria.sets.model import examined_set, unkept
 from sfumato.criteria.sets.published import ROLES, PublishedSet, PublishedTable, TableLink
+from sfumato.engines.files.bytes import sha256
 from sfumato.engines.order import is_canonical
 from sfumato.errors import PolicyError, ReadError
 from sfumato.release.data_files import read_files
-from sfumato.release.set_manifest import ManifestTable, SetClaim, SetManifest, read_set
+from sfumato.release.set_manifest import BesideFile, ManifestTable, SetClaim, SetManifest, read_set
 from sfumato.release.verify import INTEGRITY, Verification
 
 SENTENCE = "The tables are those that the manifest describes"
@@ -49,6 +50,7 @@ def verify_set(path: str | Path) -> Verification:
         roles = {column.name: column.role for column in said.columns}
         tables[said.name] = PublishedTable(said.name, read.table, roles)
         faults += _shape_faults(said, read.table, manifest)
+    faults += [f"{one.file} is another than was made" for one in manifest.beside if not _same(folder / one.file, one)]
     links = [TableLink(one.kind, tuple(one.tables), tuple(one.columns), one.sha256) for one in manifest.links]
     faults += _link_faults(links, tables)
     faults += _method_faults(manifest.method, tables)
@@ -61,6 +63,11 @@ def verify_set(path: str | Path) -> Verification:
     sentence = f"{SENTENCE}, and have no identifying column." if manifest.policy.identifying else f"{SENTENCE}."
     integrity = Promise(INTEGRITY, {}, (), not faults, len(faults), 0, sentence, "; ".join(faults) or None)
     return Verification(sum(t.texts.height for t in tables.values()), (integrity, *found), ())
+
+
+def _same(place: Path, said: BesideFile) -> bool:
+    """Whether a file beside the tables is the one that was written."""
+    return Path(said.file).name == said.file and place.is_file() and sha256(place) == said.sha256
 
 
 def verify_published(promises: Sequence[Any], published: PublishedSet) -> Verification:

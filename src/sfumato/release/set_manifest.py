@@ -47,6 +47,14 @@ class ManifestLink:
 
 
 @dataclass(frozen=True)
+class BesideFile:
+    """A file with the same once more, in another form."""
+
+    file: str
+    sha256: str
+
+
+@dataclass(frozen=True)
 class SetPolicy:
     identifying: list[str] = field(default_factory=list)
     sensitive: list[str] = field(default_factory=list)
@@ -73,6 +81,7 @@ class SetManifest:
     policy: SetPolicy
     links: list[ManifestLink] = field(default_factory=list)
     promises: list[SetClaim] = field(default_factory=list)
+    beside: list[BesideFile] = field(default_factory=list)
     input: ManifestInput | None = None
     method: dict[str, Any] = field(default_factory=dict)
 

@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from sfumato.core.printed import printed
-from sfumato.core.protocols import PROVEN
+from sfumato.core.protocols import PROVEN, STATED
 from sfumato.core.wording import count, number, quoted
 from sfumato.criteria.sets import SET_PROMISES
 from sfumato.report.manifest import spoken
@@ -18,8 +18,10 @@ from sfumato.report.sections.about import lines
 from sfumato.report.translation import translated_page
 
 SHOWN = 20  # rows of a table
+CELLS = 200  # of a statistical table
 KNOWN = {
     PROVEN: "Proven from the published tables alone; sfumato verify does it again.",
+    STATED: "Stated by the owner: the published tables do not show it.",
     "by construction": "Holds by construction: it follows from how the tables were made, and no table shows it.",
 }
 
@@ -30,8 +32,10 @@ def set_report(manifest: Mapping[str, Any], tables: Mapping[str, pl.DataFrame]) 
     promises = manifest["promises"]
     holds = all(promise["holds"] for promise in promises)
     promised = count(len(promises), "promise")
-    first = f"{promised}: {'kept' if holds else 'NOT KEPT'}" if promises else "Nothing is promised of these tables"
-    called = f"{count(len(tables), 'table')} published together: release report"
+    stated = sum(promise["how"] == STATED for promise in promises)
+    kept = f"kept, {stated} of them by the owner's word" if stated else "kept"
+    first = f"{promised}: {kept if holds else 'NOT KEPT'}" if promises else "Nothing is promised of these tables"
+    called = f"{count(len(tables), 'table')} published{' together' if len(tables) > 1 else ''}: release report"
     body = [
         tag("header", tag("h1", first), tag("p", called.split(":")[0], "."), *map(_open, promises)),
         tag(
@@ -111,7 +115,8 @@ def _links(manifest: Mapping[str, Any]) -> Markup | None:
 
 def _rows(said: Mapping[str, Any], frame: pl.DataFrame) -> Markup:
     """The first rows of a table."""
-    first = frame.head(SHOWN)
+    counted = {"value", "status"} <= {*frame.columns}
+    first = frame.head(CELLS if counted else SHOWN)
     head = [tag("span", name(one["name"]), f" ({one['role']})") for one in said["columns"]]
     texts = [printed(first.get_column(column)).fill_null("").to_list() for column in first.columns]
     cells = [[tag("bdi", cell) for cell in row] for row in zip(*texts, strict=True)]

@@ -18,7 +18,7 @@ from sfumato.core.accounting import (
     EXACT,
     EXACT_DOWN,
     ROUNDED,
-    Exact,
+    ExactReal,
     PrivacyCost,
     epsilon_of,
     exact,
@@ -124,8 +124,8 @@ class PrivateGenerator(SyntheticGenerator):
     between two bounds, in one of which numbers are drawn. i_know: whether an epsilon above 20 is meant.
     """
 
-    epsilon: Annotated[Any, Exact(above=True, needed=True)] = None
-    delta: Annotated[Any, Exact(0, 1, below=True)] = DELTA
+    epsilon: Annotated[Any, ExactReal(above=True, needed=True)] = None
+    delta: Annotated[Any, ExactReal(0, 1, below=True)] = DELTA
     bounds: Annotated[Any, Written("mapping", "column")] = None
     keys: Annotated[Any, Written("mapping", "column")] = None
     missing: Annotated[Any, Written("columns", "column")] = None

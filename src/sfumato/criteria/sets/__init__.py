@@ -13,6 +13,7 @@ from sfumato.core.protocols import SetPromise
 from sfumato.core.registry import Registry, Variant
 from sfumato.criteria.sets.fragmentation import Fragmentation
 from sfumato.criteria.sets.frequency_l_diversity import FrequencyLDiversity
+from sfumato.criteria.sets.hidden_cells import HiddenCells
 from sfumato.criteria.sets.hkp_coherence import HKPCoherence
 from sfumato.criteria.sets.k_anonymous_leaves import KAnonymousLeaves
 from sfumato.criteria.sets.k_anonymous_patterns import KAnonymousPatterns
@@ -22,7 +23,10 @@ from sfumato.criteria.sets.l_diverse_slicing import LDiverseSlicing
 from sfumato.criteria.sets.loose_association import LooseAssociation
 from sfumato.criteria.sets.m_invariance import MInvariance
 from sfumato.criteria.sets.m_uniqueness import MUniqueness
+from sfumato.criteria.sets.perturbed_cells import PerturbedCells
 from sfumato.criteria.sets.pooled_counts import PooledCounts
+from sfumato.criteria.sets.published_frequency import PublishedFrequency
+from sfumato.criteria.sets.stated_cells import StatedCells
 from sfumato.criteria.sets.view_k_anonymity import ViewKAnonymity
 
 __all__ = [
@@ -30,6 +34,7 @@ __all__ = [
     "Fragmentation",
     "FrequencyLDiversity",
     "HKPCoherence",
+    "HiddenCells",
     "KAnonymousLeaves",
     "KAnonymousPatterns",
     "KKMAnonymity",
@@ -38,7 +43,10 @@ __all__ = [
     "LooseAssociation",
     "MInvariance",
     "MUniqueness",
+    "PerturbedCells",
     "PooledCounts",
+    "PublishedFrequency",
+    "StatedCells",
     "ViewKAnonymity",
     "set_promise",
 ]
@@ -121,6 +129,39 @@ _OURS: tuple[Variant[SetPromise], ...] = (
         stops="Rebuilding who has which value by joining the tables, with the conditions that they were selected by.",
         leaves="The k values need not be equally probable, and may mean much the same. Whoever knows single people, or "
         "has another table about them, can rule some out.",
+    ),
+    Variant(
+        HiddenCells,
+        example=HiddenCells({"sex": [["f", "*"], ["m", "*"]]}),
+        cite="Fischetti and Salazar 2001",
+        words="Hidden cells",
+        stops="Computing a hidden cell of a table from the totals and the cells that are published.",
+        leaves="How near an attacker comes to a hidden value, and what contributors know who know their own part, is "
+        "the owner's to show. Whoever knows that a pattern costs least can rule out values for which another would.",
+    ),
+    Variant(
+        PublishedFrequency,
+        example=PublishedFrequency(3),
+        cite="Hundepool et al. 2012",
+        words="Minimum frequency",
+        stops="Recognising one or two people in a published cell.",
+        leaves="All people of a row may be in one cell, which is then known of each of them; empty cells say so.",
+    ),
+    Variant(
+        StatedCells,
+        example=StatedCells(("A cell has at least 3 contributors.",)),
+        cite="Hundepool et al. 2012",
+        words="Rules for cells",
+        stops="Contributors who take what they know of themselves off a cell, and find another's part.",
+        leaves="More contributors together than were tried; what is known of them from other tables.",
+    ),
+    Variant(
+        PerturbedCells,
+        example=PerturbedCells("Each count is a multiple of 5."),
+        cite="Hundepool et al. 2012",
+        words="Changed cells",
+        stops="Taking a published number for what was counted.",
+        leaves="How large a change can be is known: a number that is far from what others expect still says so.",
     ),
     Variant(
         MUniqueness,

@@ -1,0 +1,179 @@
+"""Attackers who contribute to the table: what they know of hidden cells beside what is published.
+
+A contributor knows every cell that nobody else contributes to, and a coalition every cell that none but its members
+contribute to. Who contributes where is not known, only how many: people of a cell are in all cells that hold it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from math import comb
+from typing import Any
+
+import numpy as np
+
+from sfumato.criteria.cells.published import PublishedCells
+from sfumato.errors import PolicyError
+
+OUTSIDER, CONTRIBUTOR, COALITION = "outsider", "contributor", "coalition"
+MOST_COALITIONS = 200_000
+
+
+@dataclass(frozen=True)
+class Attacker:
+    """Somebody who knows the values of some hidden cells, or that some are at least so much.
+
+    Cells are positions among the hidden ones. `known` cells are their own: to find them tells nothing of others.
+    """
+
+    kind: str
+    known: tuple[int, ...]
+    at_least: tuple[tuple[int, float], ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class _Unit:
+    """People who are alone in some cells, however the cells are nested: what they know, and how many they are."""
+
+    size: int
+    known: frozenset[int]
+
+
+def contributor_attackers(
+    published: PublishedCells,
+    contributors: np.ndarray,
+    component: np.ndarray,
+    *,
+    coalition: int = 1,
+    largest: np.ndarray | None = None,
+    most: int = MOST_COALITIONS,
+) -> Iterator[Attacker]:
+    """All attackers of at most `coalition` contributors, single ones first.
+
+    `component` has the connected component of each hidden cell, -1 where outsiders know it: only who knows cells of one
+    component learns more together than alone. `largest` has the largest contribution to each cell, for magnitudes
+    without negative contributions: its contributor knows that the cell is no less.
+    """
+    units = _units(published, contributors, coalition, component)
+    by_part: dict[int, list[int]] = {}
+    for i, unit in enumerate(units):
+        for part in {int(component[cell]) for cell in unit.known} - {-1}:
+            by_part.setdefault(part, []).append(i)
+    amount = sum(_amount([units[i].size for i in own], coalition) for own in by_part.values())
+    if amount > most:
+        hint = "audit smaller coalitions"
+        raise PolicyError(
+            "there are too many coalitions to try", got=f"{amount:,}", allowed=f"up to {most:,}", hint=hint
+        )
+    made_of = _made_of(published, contributors, coalition) if coalition > 1 else {}
+    for size in range(1, coalition + 1):
+        done: set[frozenset[int]] = set()
+        for own in by_part.values():
+            for many in range(1, size + 1):
+                for chosen in combinations(own, many):
+                    members = [units[i] for i in chosen]
+                    if sum(unit.size for unit in members) != size or (many > 1 and _overlap(members)):
+                        continue
+                    known = frozenset[int]().union(*(unit.known for unit in members))
+                    if many > 1:
+                        known = _closed(known, made_of)
+                    if known not in done:
+                        done.add(known)
+                        yield Attacker(CONTRIBUTOR if size == 1 else COALITION, tuple(sorted(known)))
+    if largest is not None:
+        hidden = published.hidden_cells
+        many = contributors.reshape(-1)[hidden]
+        floor = largest.reshape(-1)[hidden]
+        for cell in np.flatnonzero((many > 1) & (floor > published.bounds()[0]) & (component >= 0)):
+            yield Attacker(CONTRIBUTOR, (), ((int(cell), float(floor[cell])),))
+
+
+def _amount(sizes: Sequence[int], most: int) -> int:
+    """How many sets of units have at most so many people."""
+    found = [1] + [0] * most
+    for size, often in Counter(sizes).items():
+        after = [0] * (most + 1)
+        for chosen in range(min(often, most // size) + 1):
+            for i in range(most + 1 - chosen * size):
+                after[i + chosen * size] += found[i] * comb(often, chosen)
+        found = after
+    return sum(found) - 1
+
+
+def _overlap(members: Sequence[_Unit]) -> bool:
+    """Whether one of them is part of another."""
+    return any(one.known <= other.known or other.known <= one.known for one, other in combinations(members, 2))
+
+
+def _made_of(
+    published: PublishedCells, contributors: np.ndarray, most: int
+) -> dict[int, list[tuple[int, frozenset[int]]]]:
+    """The hidden totals of few people that a hidden cell is part of, each with all of its parts that are not empty.
+
+    A total is there once per dimension where all these parts are hidden.
+    """
+    shape, many, hidden = published.values.shape, contributors.reshape(-1), published.hidden_cells
+    number = np.full(len(many), -1)
+    number[hidden] = np.arange(len(hidden))
+    found: dict[int, list[tuple[int, frozenset[int]]]] = {}
+    for total in np.flatnonzero((many[hidden] > 1) & (many[hidden] <= most)).tolist():
+        for axis, one in enumerate(published.dimensions):
+            place: list[Any] = list(np.unravel_index(hidden[total], shape))
+            place[axis] = np.flatnonzero(one.parents == place[axis])
+            if not len(place[axis]):
+                continue
+            parts = np.ravel_multi_index(tuple(np.broadcast_arrays(*place)), shape)
+            filled = frozenset(number[parts[many[parts] > 0]].tolist())
+            if filled and -1 not in filled:
+                for part in filled:
+                    found.setdefault(part, []).append((total, filled))
+    return found
+
+
+def _closed(known: frozenset[int], made_of: dict[int, list[tuple[int, frozenset[int]]]]) -> frozenset[int]:
+    """What people know together: also totals of whose parts they know all."""
+    found, left = set(known), list(known)
+    while left:
+        for total, parts in made_of.get(left.pop(), ()):
+            if total not in found and parts <= found:
+                found.add(total)
+                left.append(total)
+    return frozenset(found)
+
+
+def _units(published: PublishedCells, contributors: np.ndarray, most: int, component: np.ndarray) -> list[_Unit]:
+    """The sets of up to so many people who are alone in a cell, with what they know: all within their cells."""
+    from scipy.sparse import coo_array  # type: ignore[import-untyped]
+    from scipy.sparse.csgraph import connected_components  # type: ignore[import-untyped]
+
+    small = (contributors > 0) & (contributors <= most)
+    index = np.arange(contributors.size).reshape(contributors.shape)
+    starts, ends = [], []
+    for axis, one in enumerate(published.dimensions):  # a total of as many people has the same people
+        cells, many = np.moveaxis(index, axis, 0), np.moveaxis(contributors, axis, 0)
+        parts, totals = cells[1:], cells[one.parents[1:]]
+        same = (many[1:] == many[one.parents[1:]]) & np.moveaxis(small, axis, 0)[1:]
+        starts.append(parts[same])
+        ends.append(totals[same])
+    start, end = np.concatenate(starts), np.concatenate(ends)
+    graph = coo_array((np.ones(len(start)), (start, end)), shape=(index.size, index.size))
+    _, label = connected_components(graph, directed=False)
+    chosen = np.flatnonzero(small.reshape(-1))
+    chosen = chosen[np.argsort(label[chosen], kind="stable")]
+    groups = np.split(chosen, np.flatnonzero(np.diff(label[chosen])) + 1) if len(chosen) else []
+    number = np.full(index.size, -1)
+    number[published.hidden_cells] = np.arange(len(published.hidden_cells))
+    found = []
+    for cells in groups:
+        known: set[int] = set()
+        for cell in cells:
+            place = np.unravel_index(cell, index.shape)
+            below = [np.flatnonzero(one.within[i]) for one, i in zip(published.dimensions, place, strict=True)]
+            inside = number[index[np.ix_(*below)].reshape(-1)]
+            known.update(inside[inside >= 0].tolist())
+        if any(component[cell] >= 0 for cell in known):
+            found.append(_Unit(int(contributors.reshape(-1)[cells[0]]), frozenset(known)))
+    return found

@@ -1,0 +1,195 @@
+"""Exact cell suppression: M. Fischetti, J. J. Salazar, Management Science 47(7), 2001."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+import numpy as np
+
+from sfumato.core.parameters import Real, check_fields
+from sfumato.core.progress import check_cancelled
+from sfumato.tables.protection import ProtectedCells, ProtectionProblem
+from sfumato.tables.suppression.attack import CapacityCut, Piece, PieceAttacker
+from sfumato.tables.suppression.greedy import Pattern
+from sfumato.tables.suppression.master import Master
+from sfumato.tables.suppression.modular import ModularPattern
+from sfumato.tables.suppression.pieces import everything, whole_piece
+from sfumato.tables.suppression.repair import MOST_WHOLE, Audited, repair
+
+GAPS = (0.05, 0.01, 0.0)  # shares of the cost that integer programs are solved to, one after the other
+FIRST = 0.3  # share of the time for the first pattern of a large table
+GROWING = 0.05  # share of the time that one failing pattern is grown for
+
+
+@dataclass(frozen=True)
+class Exact:
+    """Hide cells so that what is hidden costs the least.
+
+    An integer program chooses the cells; attacks on its solutions, by linear programs, give it further inequalities,
+    until a solution withstands them, and the audit. A pattern that is safe is known from the beginning, so that there
+    is one when the time is over. seconds: how long it looks for a cheaper one.
+    """
+
+    seconds: Annotated[float, Real(0, 1e9, above=True)] = 60.0
+
+    hides: ClassVar[bool] = True
+    additive: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        check_fields(self, "exact")
+
+    def __call__(self, problem: ProtectionProblem) -> ProtectedCells:
+        """Protect the cells of the problem."""
+        until = time.monotonic() + self.seconds
+        audited = Audited(problem)
+        most = everything(audited.problem)
+        piece = whole_piece(problem)
+        attacker = PieceAttacker(piece)
+        best = first_pattern(audited, piece, attacker, most, time.monotonic() + self.seconds * FIRST)
+        run = _Run(audited, Master(piece, attacker, problem.report_progress), best, until)
+        run.relax()
+        while not run.optimal and time.monotonic() < until:
+            if not run.step():
+                break
+        facts = {"cuts": run.master.cuts, "audits": audited.times}
+        return ProtectedCells(run.best, problem.price(run.best), run.bound, run.optimal, run.optimal, facts=facts)
+
+
+def first_pattern(
+    audited: Audited, piece: Piece, attacker: PieceAttacker, most: np.ndarray, until: float
+) -> np.ndarray:
+    """A safe pattern: the greedy one, or of a large table the modular one, repaired."""
+    if len(piece) > MOST_WHOLE:
+        return repair(audited, ModularPattern(audited.problem, until).hidden, most)
+    greedy = Pattern(piece, attacker)
+    tasks = greedy.tasks()
+    greedy.protect(tasks)
+    greedy.drop(tasks)
+    hidden = np.zeros(len(most), np.bool_)
+    hidden[piece.cell[greedy.hidden]] = True
+    return repair(audited, hidden, most)
+
+
+class _Run:
+    """The state of the search: the cheapest safe pattern so far, and what no pattern can cost less than."""
+
+    def __init__(self, audited: Audited, master: Master, best: np.ndarray, until: float) -> None:
+        self.audited, self.problem, self.master, self.until = audited, audited.problem, master, until
+        self.piece = master.piece
+        self.best, self.bound, self.gaps = best, 0.0, list(GAPS)
+
+    @property
+    def optimal(self) -> bool:
+        """Whether no pattern can cost less than the cheapest so far."""
+        price = self.problem.price(self.best)
+        return self.bound >= price - 1e-7 * max(1.0, price)
+
+    def relax(self) -> None:
+        """The linear phase."""
+        bound, x = self.master.relax(self.until, self.problem.price(self.best))
+        self.bound = max(self.bound, bound)
+        if x is not None and not self.optimal:
+            self.offer(x > 0.5)
+
+    def report(self) -> None:
+        """Tell how far it is."""
+        price = self.problem.price(self.best)
+        gap = 1 - self.bound / price if price else 0.0
+        self.problem.report_progress(f"hiding cells, at most {gap:.1%} above the least cost", None)
+
+    def offer(self, x: np.ndarray) -> None:
+        """Take a pattern that hides what is missing to some cells as the best, where it is cheaper and safe."""
+        greedy = Pattern(self.piece, self.master.attacker)
+        greedy.hidden |= x
+        tasks = greedy.tasks()
+        if greedy.protect(tasks, self.until):
+            return
+        greedy.drop(tasks, None, self.until)
+        hidden = self.of_table(greedy.hidden)
+        if self.problem.price(hidden) < self.problem.price(self.best) - 1e-9 and not len(self.audited(hidden)):
+            self.best = hidden
+
+    def of_table(self, x: np.ndarray) -> np.ndarray:
+        """A pattern of the piece as one of the table."""
+        hidden = np.zeros(self.problem.value.size, np.bool_)
+        hidden[self.piece.cell[x]] = True
+        return hidden
+
+    def step(self) -> bool:
+        """Solve the integer program, and add the cuts that its solution does not keep; False where none was found."""
+        self.report()
+        solved = self.master.solve(self.until, self.gaps[0], self.best[self.piece.cell])
+        self.bound = max(self.bound, min(solved.bound, self.problem.price(self.best)))
+        if solved.infeasible:  # nothing is cheaper
+            self.bound = self.problem.price(self.best)
+            return False
+        if self.optimal or solved.x is None:
+            return solved.x is not None
+        x = solved.x > 0.5
+        hidden = self.of_table(x)
+        cuts = self.master.in_sums(solved.x) + self.master.separate(solved.x, self.until)
+        if self.master.add(cuts):
+            self.offer(x)
+            return True
+        exposed = self.audited(hidden)
+        if len(exposed):
+            return self.master.add(self.refused(hidden, exposed)) > 0
+        if self.problem.price(hidden) < self.problem.price(self.best):
+            self.best = hidden
+        if self.gaps[0] == 0 and solved.optimal:
+            self.bound = self.problem.price(self.best)
+        self.gaps = self.gaps[1:] or [0.0]
+        return True
+
+    def refused(self, hidden: np.ndarray, exposed: np.ndarray) -> list[CapacityCut]:
+        """Cuts for a pattern that withstands the attacks by linear programs and fails the audit.
+
+        What a person can do who knows a cell suggests which cells, if they stay published, are enough for the audit to
+        fail, whichever others are hidden; the audit is asked whether that is so. Otherwise the pattern is grown as far
+        as it still fails. A pattern that fails does so with fewer cells hidden: one of those it lacks has to be hidden.
+        """
+        piece, attacker = self.piece, self.master.attacker
+        x = hidden[piece.cell]
+        every = self.problem.candidate | self.problem.forced
+        found: dict[bytes, np.ndarray] = {}
+        place = np.full(len(hidden), -1)
+        place[piece.cell] = np.arange(len(piece))
+        for i in place[exposed[place[exposed] >= 0]]:
+            for known in np.unique(piece.person[x & (piece.person >= 0) & (piece.person != piece.person[i])]):
+                check_cancelled()
+                if time.monotonic() > self.until:
+                    break
+                for cut in attacker.attack(int(i), x * 1.0, int(known)):
+                    lacks = cut.column[~x[cut.column]]
+                    found.setdefault(np.sort(piece.cell[lacks]).tobytes(), piece.cell[lacks])
+        proven = []
+        for lacks in sorted(found.values(), key=len):
+            tried = every.copy()
+            tried[lacks] = False
+            if time.monotonic() > self.until:
+                break
+            if len(self.audited(tried)):
+                proven.append(lacks)
+        if not proven:
+            proven = [self.grown(hidden, every)]
+        return [CapacityCut(place[lacks], np.ones(len(lacks)), 1.0) for lacks in proven]
+
+    def grown(self, hidden: np.ndarray, every: np.ndarray) -> np.ndarray:
+        """The cells that a pattern lacks which fails, after as many were hidden as it fails with."""
+        until = min(self.until, time.monotonic() + max(1.0, GROWING * (self.until - time.monotonic())))
+        tried, lacks = hidden.copy(), np.flatnonzero(every & ~hidden)
+        lacks = lacks[np.argsort(-self.problem.cost[lacks], kind="stable")]
+        parts, stays = [lacks], []
+        while parts:
+            part = parts.pop()
+            tried[part] = True
+            if time.monotonic() < until and len(self.audited(tried)):
+                continue
+            tried[part] = False
+            if len(part) > 1 and time.monotonic() < until:
+                parts += [part[len(part) // 2 :], part[: len(part) // 2]]
+            else:
+                stays.append(part)
+        return np.concatenate(stays) if stays else lacks[:0]

@@ -1,0 +1,153 @@
+"""Pieces of a table, each with the cells that may be hidden and the sums among them: the whole, or a simple subtable.
+
+P.-P. de Wolf, HiTaS: a heuristic approach to cell suppression in hierarchical tables, Inference Control in Statistical
+Databases, LNCS 2316, 2002.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from sfumato.core.wording import count
+from sfumato.errors import Infeasible
+from sfumato.tables.protection import ProtectionProblem
+from sfumato.tables.suppression.attack import Piece
+from sfumato.tables.values import Dimension, StatTable
+
+MOST_CHECKED = 3_000  # cells of a table that is first audited with all candidates hidden
+
+
+def whole_piece(problem: ProtectionProblem) -> Piece:
+    """The whole table."""
+    return _piece(problem, np.arange(problem.value.size), np.arange(len(problem.sums)), people_alone(problem.table))
+
+
+def subtable(problem: ProtectionProblem, person: np.ndarray, nodes: tuple[np.ndarray, ...]) -> Piece:
+    """The cells of some nodes of each dimension, and the sums that lie among them."""
+    shape = problem.table.shape
+    inside = np.zeros(shape, np.bool_)
+    inside[np.ix_(*nodes)] = True
+    flat = inside.ravel()
+    sums = problem.sums
+    lacks = np.bincount(sums.row[~flat[sums.cell]], minlength=len(sums)) > 0
+    return _piece(problem, np.flatnonzero(flat), np.flatnonzero(~lacks), person)
+
+
+def piece_of(problem: ProtectionProblem, person: np.ndarray, cells: np.ndarray) -> Piece:
+    """Some cells of a table, and all of its sums: all other cells are taken for published."""
+    return _piece(problem, cells, np.arange(len(problem.sums)), person)
+
+
+def _piece(problem: ProtectionProblem, cells: np.ndarray, rows: np.ndarray, person: np.ndarray) -> Piece:
+    sums = problem.sums
+    cells = cells[(problem.candidate | problem.forced)[cells]]
+    place = np.full(problem.value.size, -1)
+    place[cells] = np.arange(len(cells))
+    chosen = np.zeros(len(sums), np.bool_)
+    chosen[rows] = True
+    entry = np.flatnonzero(chosen[sums.row])
+    entry = entry[place[sums.cell[entry]] >= 0]
+    width = np.bincount(sums.row[entry], minlength=len(sums))[rows]
+    start = np.concatenate([[0], np.cumsum(width[width > 0])]).astype(np.int64)
+    value, primary = problem.value[cells], problem.primary.cells.ravel()[cells]
+    down, up = np.maximum(value - problem.least[cells], 0), np.maximum(problem.most[cells] - value, 0)
+    below, above = (np.where(primary, np.maximum(one[cells], 0), 0.0) for one in (problem.below, problem.above))
+    return Piece(
+        cells, start, place[sums.cell[entry]], sums.sign[entry], down, up, below, above, problem.cost[cells],
+        problem.forced[cells], person[cells],
+    )  # fmt: skip
+
+
+def people_alone(table: StatTable) -> np.ndarray:
+    """Who is alone in each cell, by the number of the cell without parts that they are in; -1 where nobody is.
+
+    Whoever is alone in several of these, as a firm may be, counts as so many people.
+    """
+    leaves = np.ix_(*(one.leaf for one in table.dimensions))
+    every = np.arange(table.value.size).reshape(table.shape)
+    there = table.contributors[leaves] > 0
+    number, full = np.where(there, every[leaves], 0), there.astype(np.int64)
+    for axis, one in enumerate(table.dimensions):
+        number, full = one.added_up(number, axis), one.added_up(full, axis)
+    found = np.where(full == 1, number, every)
+    return np.where(table.contributors == 1, found, -1).ravel()
+
+
+def families(dimension: Dimension) -> list[np.ndarray]:
+    """Each node with children, with these, from the root down; the root alone where it has none."""
+    found = [np.append(node, below) for node, below in enumerate(dimension.children) if len(below)]
+    found.sort(key=lambda one: int(dimension.depth[one[0]]))
+    return found or [np.zeros(1, np.int64)]
+
+
+def simple_subtables(problem: ProtectionProblem) -> Iterator[tuple[np.ndarray, ...]]:
+    """The nodes of all subtables without a hierarchy, those of higher levels first."""
+    dimensions = problem.table.dimensions
+    every: list[tuple[Any, ...]] = list(product(*map(families, dimensions)))
+    depth = [sum(int(one.depth[nodes[0]]) for one, nodes in zip(dimensions, each, strict=True)) for each in every]
+    yield from (every[at] for at in np.argsort(depth, kind="stable"))
+
+
+def around(problem: ProtectionProblem, cell: int) -> tuple[np.ndarray, ...]:
+    """The nodes of the subtables that a cell lies in: in each dimension its family above and that below it."""
+    found = []
+    for one, node in zip(problem.table.dimensions, np.unravel_index(cell, problem.table.shape), strict=True):
+        above = int(one.parent[node])
+        near = [np.array([node]), one.children[node]]
+        if above >= 0:
+            near += [np.array([above]), one.children[above]]
+        found.append(np.unique(np.concatenate(near)).astype(np.int64))
+    return tuple(found)
+
+
+def everything(problem: ProtectionProblem) -> np.ndarray:
+    """The pattern that hides all candidates; Infeasible where it does not pass the audit. Of a large table that is
+    found out only where nothing less does, for it takes long."""
+    hidden = problem.candidate | problem.forced
+    if hidden.size <= MOST_CHECKED:
+        problem.report_progress("checking that the table can be protected", None)
+        if len(exposed := problem.audit(hidden)):
+            raise infeasible(problem, exposed)
+    return hidden
+
+
+def infeasible(problem: ProtectionProblem, exposed: np.ndarray) -> Infeasible:
+    """The error for a table with cells that are exposed even where all candidates are hidden."""
+    hidden = problem.candidate | problem.forced
+    what = f"{count(len(exposed), 'cell')} cannot be protected, whichever others are hidden"
+    conflict = np.zeros(0, np.int64)
+    if hidden.size <= MOST_CHECKED and not len(problem.audit(np.ones_like(hidden))):
+        conflict = _conflict(problem, hidden)
+        what += f", because {count(len(conflict), 'cell')} must be published: number "
+        what += ", ".join(str(int(one)) for one in conflict[:10]) + (" and more" if len(conflict) > 10 else "")
+    hint = "coarsen the table, or use a method that changes values"
+    return Infeasible(
+        what, hint=f"allow one of them to be hidden, {hint}" if len(conflict) else hint,
+        closest={"exposed": np.sort(exposed).tolist(), "published": conflict.tolist()},
+    )  # fmt: skip
+
+
+def _conflict(problem: ProtectionProblem, hidden: np.ndarray) -> np.ndarray:
+    """A smallest set of published cells, none of which can be left out, that no pattern protects the table with: any
+    others may be hidden. Found by leaving out halves, then parts of these, then single ones."""
+    left = [np.flatnonzero(~hidden)]
+    needed: list[int] = []
+    open_to = np.ones_like(hidden)
+    while left:
+        part = left.pop()
+        problem.report_progress("looking for the cells in conflict", None)
+        tried = open_to.copy()
+        tried[needed] = False
+        for one in left:
+            tried[one] = False
+        if len(problem.audit(tried)):  # the others are in conflict without these
+            continue
+        if len(part) == 1:
+            needed.append(int(part[0]))
+        else:
+            left += [part[len(part) // 2 :], part[: len(part) // 2]]
+    return np.sort(np.array(needed, np.int64))
