@@ -29,7 +29,7 @@ def run() -> list[Figure]:
             cells, unsafe = table.value.size, int(safe.primary.cells.sum())
             details = {"unsafe": unsafe, "proven": safe.cells.optimal, "gap": _gap(safe)}
             name = f"exact suppression, {cells} cells of {what}, {unsafe} unsafe"
-            found.append(figure(GROUP, name, [seconds], target=target, details=details))
+            found.append(figure(GROUP, name, [seconds], target=target, **details))
     seconds, _ = _timed(safe.audit)
     found.append(figure(GROUP, f"audit of {int(safe.cells.hidden.sum())} hidden cells and of contributors", [seconds]))
     frame = rows(ROWS)

@@ -135,7 +135,7 @@ def test_releasing_again_removes_the_signature(run: Run, out: Path, patients: Pa
         (("out", "--key", "none.pem", *ANN), ["none.pem"]),
         (("out", "--key", "a.pem", "--name", ""), ["name"]),
         (("out", "--key", "a.pem", *ANN, "--date", "never"), ["date"]),
-        (("nowhere", "--key", "a.pem", *ANN), ["no release"]),
+        (("nowhere", "--key", "a.pem", *ANN), ["not a release"]),
         (("--trust", "a.pem"), ["no Ed25519 public key"]),
         (("--new-key", "--key", "a.pem", "--no-passphrase"), ["a.pem exists"]),
         (
