@@ -16,6 +16,7 @@ def own_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SFUMATO_KEY", "a key of the tests")
 
 
+@pytest.mark.slow
 def test_the_usual(run: Run, patients: Path, tmp_path: Path) -> None:
     ran = run("choose", patients, *ASKED, "--limit", "0.25", "--k", "2,4,8,41", "--population", "4000", "-o", "out")
     assert ran.code == 0, ran.err

@@ -173,6 +173,7 @@ def test_lists_of_names() -> None:
     assert alternatives(["alpha-k 0.5 2 disease a,b"]) == [["alpha-k 0.5 2 disease a,b"]]
 
 
+@pytest.mark.slow
 def test_maskings_beside_searches(run: Run, patients: Path) -> None:
     asked = (
         "--search",
@@ -203,6 +204,7 @@ def test_maskings_beside_searches(run: Run, patients: Path) -> None:
     assert 'did you mean "rank-swapping"' in wrong.err
 
 
+@pytest.mark.slow
 def test_generators_beside_searches(run: Run, patients: Path) -> None:
     head, *rows = patients.read_text("utf-8").splitlines()
     patients.write_text("\n".join([head, *rows, *rows]), encoding="utf-8")  # a model needs 50 rows

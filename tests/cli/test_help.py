@@ -91,6 +91,7 @@ def test_help_of_every_command(name: str, flag: str, capsys: pytest.CaptureFixtu
 BRACKETED = re.compile(r"\[\S+?\]+")
 
 
+@pytest.mark.slow
 def test_no_help_text_loses_a_word_in_brackets(capsys: pytest.CaptureFixture[str]) -> None:
     found = 0
     for name, command in COMMANDS.items():

@@ -125,6 +125,7 @@ def test_a_policy_names_the_row_key(data: Path, run: Any) -> None:
     assert 'the table has no column "nome"' in done.err
 
 
+@pytest.mark.slow
 def test_what_cannot_be_streamed_is_refused(data: Path, run: Any) -> None:
     asked = ("--identifying", "name", "--insensitive", "age,sex", "-o", "out", "--stream")
     done = run("mask", "data.csv", "--step", "rank-swapping income p=10", *asked)

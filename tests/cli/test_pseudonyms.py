@@ -80,6 +80,7 @@ def test_a_vault_is_rotated_and_reversed(run: Run, tmp_path: Path) -> None:
     assert found == f"{made['ssn'][0]}  {NUMBERS[0]}\nnone  unknown\n"
 
 
+@pytest.mark.slow
 def test_what_cannot_be_done_changes_nothing(run: Run, released: list[str], tmp_path: Path) -> None:
     before = (tmp_path / "study.key").read_bytes()
     table = ("--input", "released.csv", "-o", "new.csv")
@@ -123,6 +124,7 @@ path = "out"
 """
 
 
+@pytest.mark.slow
 def test_mask_takes_keys_from_the_folder_of_a_policy_and_of_the_shell(run: Run, tmp_path: Path) -> None:
     """And neither the manifest nor what is printed names a key, a vault or an original."""
     study = tmp_path / "study"

@@ -13,6 +13,7 @@ VISITS = "day;cost;ward\n" + "\n".join(f"0{1 + i % 3}/02/2020;1.23{i % 2};{'A?'[
 ASKED = ("--quasi", "day,ward", "--insensitive", "cost", "--k", "2", "-o", "out", "--json")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mark", ["comma", ","])
 def test_what_can_be_read_in_two_ways_names_the_flags(run: Run, tmp_path: Path, mark: str) -> None:
     (tmp_path / "visits.csv").write_text(VISITS)
@@ -57,6 +58,7 @@ def test_verify_reads_verbatim(run: Run, tmp_path: Path) -> None:
     assert run("verify", "t.csv", "--quasi", "day", "--k", "2").code == 1
 
 
+@pytest.mark.slow
 def test_rows_that_lack_a_value_are_left_out(run: Run, tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("age,sex,n\n" + "30,f,1\n31,m,1\n" * 4 + ",f,1\n30,f,\n")
     asked = ("--quasi", "age,sex", "--insensitive", "n", "--k", "2", "-o", "out", "--overwrite", "--json")

@@ -19,6 +19,7 @@ def months(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_a_series(run: Run, months: Path) -> None:
     january, february = months / "january.csv", months / "february.csv"
     done = run("republish", january, *ROLES, "--state", "state.bin", "-o", "a")

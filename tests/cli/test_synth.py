@@ -198,6 +198,7 @@ PRIVATE = (
 )
 
 
+@pytest.mark.slow
 def test_a_private_table_is_drawn_and_charged(data: Path, run: Any) -> None:
     ledger = ("--ledger", "ledger.sqlite", "--budget", "2", "--budget-delta", "1e-6")
     done = run("synth", "data.csv", *PRIVATE, *ledger, "-o", "out")
@@ -217,6 +218,7 @@ def test_a_private_table_is_drawn_and_charged(data: Path, run: Any) -> None:
     assert "--bounds age=LEAST:GREATEST of numbers and dates, --keys age=a,b of others" in lacking.err
 
 
+@pytest.mark.slow
 def test_a_policy_file_draws_a_private_table(data: Path, run: Any) -> None:
     own = 'generator = { name = "mst", epsilon = 1, bounds = { age = [0, 120] }, keys = { ill = ["no", "yes"] } }'
     policy = POLICY.replace('generator = { name = "bootstrap" }', own).replace('copies = "keep"\n', "")

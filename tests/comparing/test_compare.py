@@ -311,6 +311,7 @@ def test_other_folders_are_left_alone(people: pl.DataFrame, tmp_path: Path) -> N
     assert open_ledger(None, "x")[1] is None
 
 
+@pytest.mark.slow
 def test_no_output_holds_a_value(people: pl.DataFrame, tmp_path: Path) -> None:
     found = two_methods(
         people, search=["mondrian", "optimal", sf.AlphaKLocal()], k=[2, 61], levels={"age": (0, 2)},

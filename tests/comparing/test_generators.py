@@ -28,6 +28,7 @@ __all__ = ["own_key", "people"]  # fixtures
 TREES = "sequential-trees leaf={5,50}"
 
 
+@pytest.mark.slow
 def test_a_point_is_a_generator(people: pl.DataFrame) -> None:
     given = [TREES, sf.GaussianCopula(), sf.SequentialTrees(leaf=5), "bootstrap"]
     found = compared(people, "rank-swapping p=10", k=5, synthesize=given)
@@ -137,6 +138,7 @@ def test_rows_that_are_nearly_peoples_stand_where_linkage_would_have_them() -> N
     assert found["risk"][2] < 0.25
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("risk", "utility", "empty"),
     [
@@ -181,6 +183,7 @@ def test_what_makes_no_sense_is_refused(people: pl.DataFrame, asked: dict[str, A
         compared(people, (), **asked)
 
 
+@pytest.mark.slow
 def test_the_map_shows_three_families_and_says_what_linkage_is(people: pl.DataFrame, tmp_path: Path) -> None:
     compared(people, "rank-swapping p=10", k=5, synthesize=[TREES, "bootstrap"], output=tmp_path / "map")
     document = json.loads((tmp_path / "map/map.json").read_text())

@@ -186,6 +186,7 @@ def test_a_second_run_knows_steps_and_seed(
     assert made[3:] == [("5", 1)]
 
 
+@pytest.mark.slow
 def test_the_map_shows_two_families(people: pl.DataFrame, tmp_path: Path) -> None:
     mask = ["rank-swapping p={30,5}", "mdav k=5", "pram; rank-swapping p=10", "mdav k=500; rounding base=10"]
     compared(people, mask, output=tmp_path / "map")
@@ -220,6 +221,7 @@ def test_points_that_differ_in_more_than_a_number_are_not_joined(people: pl.Data
     assert second.name == "rank-swapping, age p=5"
 
 
+@pytest.mark.slow
 def test_whoever_knows_how_far_ranks_were_swapped_finds_more_people() -> None:
     """Nin, Herranz and Torra 2008: each column is swapped by itself, so few rows are near enough in all of them."""
     rng = np.random.default_rng(3)

@@ -110,6 +110,7 @@ PAIRS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("make", "policy"), PAIRS)
 def test_a_release_is_the_same_on_every_engine(
     make: Make, policy: str, table: pl.DataFrame, request: pytest.FixtureRequest, tmp_path: Path
@@ -141,6 +142,7 @@ KEYED = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("make", "policy"), KEYED)
 def test_rows_with_equal_values_are_dealt_alike_on_every_engine(
     make: Make, policy: str, table: pl.DataFrame, request: pytest.FixtureRequest, tmp_path: Path
@@ -171,6 +173,7 @@ QUICK = ("memory", "parquet", "csv", "duckdb")
 SOME = [param(name, slow=name not in QUICK) for name in ENGINES if "spark-" not in name]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", SOME)
 def test_rows_that_lack_a_value_are_left_out_on_every_engine(
     make: Make, table: pl.DataFrame, request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -203,6 +206,7 @@ FORMED = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("make", "form", "policy"), FORMED)
 def test_numbers_are_written_alike_on_every_engine(
     make: Make,

@@ -110,6 +110,7 @@ def test_what_progress_raises_ends_the_work_and_is_raised() -> None:
     assert ended.is_set()
 
 
+@pytest.mark.slow
 def test_progress_is_called_here_with_all_that_is_reported_and_now_and_then() -> None:
     heard: list[tuple[str, float | None]] = []
     threads: set[threading.Thread] = set()
@@ -151,6 +152,7 @@ def test_work_that_does_not_look_up_is_left_to_end_by_itself() -> None:
     assert ended.wait(10)
 
 
+@pytest.mark.slow
 def test_what_must_be_whole_is_waited_for_and_not_begun_once_cancelled() -> None:
     steps: list[str] = []
     inside = threading.Event()
@@ -174,6 +176,7 @@ def test_what_must_be_whole_is_waited_for_and_not_begun_once_cancelled() -> None
     assert steps == ["put in place"]
 
 
+@pytest.mark.slow
 def test_a_statement_is_cancelled_and_waited_for() -> None:
     running, stopped, ended = threading.Event(), threading.Event(), threading.Event()
 
@@ -222,7 +225,7 @@ def test_a_warning_stands_at_the_line_of_the_caller() -> None:
 
 
 def test_cancelled_while_a_release_is_saved(tmp_path: Path) -> None:
-    release = sf.anonymize({"age": list(range(1000))}, quasi=["age"], k=5)
+    release = sf.anonymize({"age": list(range(300_000))}, quasi=["age"], k=5)
 
     def progress(message: str, share: float | None) -> None:
         raise sf.Cancelled

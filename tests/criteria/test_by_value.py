@@ -40,6 +40,7 @@ def draw_reference(rng: random.Random, values: tuple[str | None, ...]) -> dict[s
     return {value or "": rng.choice([0, 1, 2, 5]) for value in known} | {known[0] or "": 3, "99": rng.choice([0, 2])}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("values", [WORDS, NUMBERS], ids=["words", "numbers"])
 def test_both_sides_are_the_definition(search, released, values):
     rng = random.Random(7)
@@ -80,6 +81,7 @@ def register(rows: int = 120) -> pl.DataFrame:
     return pl.DataFrame({"age": [rng.randint(20, 60) for _ in range(rows)], "disease": diseases})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "asked", [sf.TCloseness("disease", 0.3, reference=REFERENCE), sf.BetaLikeness("disease", 1.5, reference=REFERENCE)]
 )
@@ -172,6 +174,7 @@ def tail(one: list[str | None]) -> int:
     return sum(sorted((one.count(v) for v in set(one)), reverse=True)[1:])
 
 
+@pytest.mark.slow
 def test_bounds_per_value_on_both_sides(search, released):
     """Every class is held to the strictest bound among its values; shares to the bound of their own value."""
     rng = random.Random(5)
@@ -237,6 +240,7 @@ def test_they_are_named():
         assert not missing
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("search", ["optimal", "mondrian", "k-member", "auto"])
 @pytest.mark.parametrize(
     "asked",

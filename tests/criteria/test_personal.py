@@ -55,6 +55,7 @@ def test_both_sides_are_the_definition():
             assert (found.holds, found.failing_classes, found.measured) == (all(fine), fine.count(False), min(reached))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("search", ["optimal", "mondrian", "k-member", "auto", "tds"])
 @pytest.mark.parametrize("suppression", [0, 0.1])
 def test_every_wish_is_met_in_a_release(search, suppression, tmp_path):

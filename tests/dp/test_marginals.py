@@ -85,6 +85,7 @@ def towns() -> list[list[str]]:
     return [[town, region, "*"] for town, region in TOWNS.items()]
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(200), deadline=None)
 @given(
     seed=st.integers(0, 2**32), n=st.integers(2, 12), rows=st.integers(1, 3), by_person=st.booleans(),

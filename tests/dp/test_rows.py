@@ -242,6 +242,7 @@ def test_an_interval_of_a_variance_is_in_order():
         assert low <= high
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("odd", ["ann;1.5;31.12.2024", "ann;1,5;2024-12-31", "ann;?;none"])
 def test_no_row_of_a_file_has_a_say_in_how_others_are_read(odd, tmp_path, capsys, monkeypatch):
     """Of files that anonymize reads, a decimal comma or an order of dates is that which all values have."""

@@ -114,6 +114,7 @@ def statements(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
     return text, queries[0] if len(queries) == 1 else {"query": "several", "queries": queries}
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(1500), deadline=None)
 @given(statements())
 def test_a_statement_asks_what_its_json_asks(asked: tuple[str, dict[str, Any]]) -> None:
@@ -124,6 +125,7 @@ def test_a_statement_asks_what_its_json_asks(asked: tuple[str, dict[str, Any]]) 
     assert looks_like_sql(text)
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(1500), deadline=None)
 @given(
     statements(), st.integers(0, 400), st.text(max_size=3) | st.sampled_from(["--", "/*", "(", " or ", "'", '"', ";"])

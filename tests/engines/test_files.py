@@ -246,6 +246,7 @@ def test_a_fault_far_behind_the_head_is_found(file):
         read(file(lines + "1,2\n"))
 
 
+@pytest.mark.slow
 def test_a_header_longer_than_the_head(file):
     names = [f"a_rather_long_name_of_a_column_{i}" for i in range(5_000)]
     frame = read(file(";".join(names) + "\n" + ";".join(["1"] * 5_000) + "\n"))

@@ -99,6 +99,7 @@ def texts(number: int) -> list[bytes]:
     return found
 
 
+@pytest.mark.slow
 def test_blank_lines_spaces_and_quotes_read_as_by_the_slow_way(monkeypatch):
     slow = []
     by_python = module._by_python

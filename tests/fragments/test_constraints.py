@@ -180,6 +180,7 @@ def test_neither_numbers_nor_places_tell_the_order_of_the_input() -> None:
     assert abs(first.select(pl.corr("group_1", "a")).item()) < 0.2
 
 
+@pytest.mark.slow
 def test_planted_faults_are_found(tmp_path: Path) -> None:
     found = sf.fragment(pl.DataFrame(PEOPLE), **ASKED, k=4)
     first, second, pairs = (part.frame for part in found.parts)
@@ -316,6 +317,7 @@ def test_larger_groups_do_not_tell_who_has_a_rare_value(sizes: tuple[int, int]) 
     assert right <= told / k + 3 * (told / k) ** 0.5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("ours", "theirs"),
     [

@@ -189,6 +189,7 @@ def registered(draw: st.DrawFn) -> tuple[list[tuple[Any, ...]], list[sf.TableVie
     return rows, views, known, True, draw(st.integers(2, 3))
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(400), deadline=None)
 @given(st.one_of(cases(), registered()))
 def test_every_table_that_there_can_be(case: Any) -> None:
@@ -214,6 +215,7 @@ def test_every_table_that_there_can_be(case: Any) -> None:
         assert finding.overall.least == finding.overall.most == least
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(100), deadline=None)
 @given(cases(), st.randoms(use_true_random=False))
 def test_the_order_of_rows_views_and_columns_is_nothing(case: Any, random: random.Random) -> None:
@@ -517,6 +519,7 @@ def test_what_is_released_is_safe_in_every_table(case: Any) -> None:
         assert min(covers(rows, COLUMNS, views, WHO, known, size_known).values()) >= k
 
 
+@pytest.mark.slow
 def test_releasing_in_the_shell(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = file.with_name("out")
     assert main(["views", "release", str(file), "-o", str(out)]) == 2  # unsafe

@@ -39,6 +39,7 @@ def linked(table: pl.DataFrame, step: str) -> float:
     return distance_linkage(release.table, table, table.columns, truth=own).success
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", SWEPT)
 def test_linkage_falls_as_a_masker_does_more(census: pl.DataFrame, step: str) -> None:
     found = [linked(census, f"{step}{value}") for value in SWEPT[step]]

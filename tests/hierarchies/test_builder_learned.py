@@ -139,6 +139,7 @@ def test_diagnoses_cross_no_chapter(column: Column) -> None:
         assert all(len(set(chapter[row == group])) == 1 for group in row)
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_categories_take_no_time(column: Column) -> None:
     codes = column(sorted(f"{i * 7919 % 1_000_000:06d}x" for i in range(100_000)))
     start = time.perf_counter()
@@ -146,6 +147,7 @@ def test_a_hundred_thousand_categories_take_no_time(column: Column) -> None:
     assert time.perf_counter() - start < 5
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_numbers_and_times_take_no_time(column: Column) -> None:
     numbers = column(list(range(100_000)))
     moments = column([dt.datetime(2024, 3, 1) + dt.timedelta(seconds=431 * i) for i in range(100_000)])

@@ -54,6 +54,7 @@ def release(table: pl.DataFrame, hierarchy: Any, level: int, k: int = 5, **more:
     return sorted(found.table["q"].cast(pl.String)), published({**found.manifest, "policy": policy})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MADE)
 def test_nothing_published_tells_the_value_of_a_suppressed_row(name: str, tmp_path: Path) -> None:
     values, last, recipe = MADE[name]

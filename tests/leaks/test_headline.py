@@ -134,6 +134,7 @@ def test_the_worst_attack_has_its_baseline(release: sf.Release) -> None:
     assert worst["success"] > worst["baseline"]
 
 
+@pytest.mark.slow
 def test_a_secret_that_is_quasi_identifying_is_attacked_by_all_others() -> None:
     """Over age alone it is diverse, and whoever knows age and zip finds it."""
     table = {"age": [30] * 20 + [40] * 20, "zip": (["1"] * 10 + ["2"] * 10) * 2}

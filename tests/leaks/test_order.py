@@ -100,6 +100,7 @@ def test_a_class_is_not_cut_by_the_order_of_the_input() -> None:
     assert release.table.group_by("age").len()["len"].min() >= 10
 
 
+@pytest.mark.slow
 def test_nothing_that_leaves_tells_where_the_rows_came_from(tmp_path: Path) -> None:
     """`release.rows` is for the holder of the original: whatever it is, all that is saved and shown is the same."""
     people, told = register(200), []

@@ -211,6 +211,7 @@ def test_verbs_that_release_nothing_warn_and_point_at_their_caller(verb: str) ->
         VERBS[verb](people().select("age", "wing", "meals", *(["diagnosis"] if verb == "attack" else [])))
 
 
+@pytest.mark.slow
 def test_measures_of_a_release_do_not_warn(tmp_path: Path) -> None:
     found = sf.anonymize(people(), quasi=["age"], sensitive=["diagnosis"], require=K, rest="release")
     found.save(tmp_path / "out")

@@ -82,6 +82,7 @@ path = "out"
 """
 
 
+@pytest.mark.slow
 def test_a_policy_file_and_the_shell_have_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     TABLE.with_columns(weight=pl.lit(1.5)).write_csv("in.csv")

@@ -54,6 +54,7 @@ def chi_square(apply: Apply, step: Pram, matrix: np.ndarray) -> float:
     return float(stats.chi2.sf(gap @ np.linalg.solve(spread[:2, :2], gap), 2))
 
 
+@pytest.mark.slow
 def test_released_shares_are_the_true_ones_on_average(apply: Apply) -> None:
     invariant = Pram("x", matrix=OWN, invariant=True, alpha=1)
     assert chi_square(apply, invariant, invariant.transition(SHARES)) > 0.001

@@ -92,6 +92,7 @@ def check_same(memory: Any, stored: Any) -> None:
 ENGINES = ("parquet", "csv", "duckdb", "sqlite", "postgresql")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [param(name, slow=name == "sqlite") for name in ENGINES])
 def test_engines_mask_as_memory_does(make: Make, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     memory, stored = masked(make, TABLE, tmp_path, request, CHAIN)

@@ -192,6 +192,7 @@ def test_bad_input_is_refused(asked: dict[str, Any], error: type[Exception], wha
     assert "priest" not in str(found.value)
 
 
+@pytest.mark.slow
 def test_in_the_shell(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     patients().write_csv(tmp_path / "p.csv")
     out = str(tmp_path / "out")
@@ -218,6 +219,7 @@ def test_in_the_shell(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert main(["verify", out]) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("miner", [sf.KAnonymousTree("ill"), sf.KAnonymousTree("ill", counts=False),
                                    sf.PooledNaiveBayes("ill")])  # fmt: skip
 def test_all_worlds_of_a_model_keep_k(miner: Any) -> None:

@@ -140,6 +140,7 @@ def is_mole(items: Sequence[str], baskets: Sequence[frozenset[str]], promise: HK
     return bool(having) and (len(having) < promise.k or share > promise.h * len(having) + 1e-9)
 
 
+@pytest.mark.slow
 def test_coherence_in_all_worlds() -> None:
     rng = np.random.default_rng(3)
     suppressed = 0
@@ -218,6 +219,7 @@ def test_numbers_of_baskets_of_many_items() -> None:
         assert tells_nothing(mixed["basket"], mixed["item"]) == (wanted[0] == wanted[1])
 
 
+@pytest.mark.slow
 def test_published_audit_counts_as_brute_force() -> None:
     rng = np.random.default_rng(5)
     for _ in range(40 * FUZZ):

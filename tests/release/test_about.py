@@ -93,6 +93,7 @@ def test_refused(given: Any, fault: str) -> None:
     assert fault in str(caught.value)
 
 
+@pytest.mark.slow
 def test_a_policy_file_says_it_and_its_faults_have_lines(tmp_path: Path, capsys: Any) -> None:
     (tmp_path / "t.csv").write_text("age,sex\n" + "31,F\n58,M\n" * 5)
     policy = tmp_path / "p.toml"

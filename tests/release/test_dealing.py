@@ -49,6 +49,7 @@ def test_whose_row_goes_where_is_not_told_by_its_number(table: pl.DataFrame, tmp
         assert apart.max() < 1  # a standard error is 0.29; in the order of numbers it comes to 1.5
 
 
+@pytest.mark.slow
 def test_the_deal_is_the_owners(table: pl.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same whatever the order of the rows, and another for each key and seed."""
     first = made(table, tmp_path)

@@ -31,6 +31,7 @@ def released(**more: Any) -> sf.Release:
     return sf.anonymize(table, quasi=table.columns, require=sf.KAnonymity(5), **more)
 
 
+@pytest.mark.slow
 def test_labels_nest_and_are_no_more_than_the_values() -> None:
     table, made = people(), released()
     for name in ("age", "income", "born"):

@@ -79,6 +79,7 @@ def test_a_middle_is_in_the_middle(made: dict[str, sf.Release]) -> None:
     assert made["midpoint"].manifest["solution"]["loss"] is None  # a middle does not tell how wide its class is
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("format", ["csv", "parquet", "xlsx"])
 def test_every_form_is_verified_from_its_file(

@@ -137,6 +137,7 @@ def test_pseudonyms_that_leave_show_it_themselves(tmp_path: Path) -> None:
     assert found.promises[-2].measured == release.verification.promises[0].measured
 
 
+@pytest.mark.slow
 def test_the_report_says_it_in_italian() -> None:
     release, missing = made(), Missing()
     translated_page(report(release.manifest, release.entries, release.reach, release.standards), "it", missing)

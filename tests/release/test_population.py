@@ -134,6 +134,7 @@ def inside(value: str, label: str) -> bool:
     return value in label.strip("{}").split(", ")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("search", ["spalm", "mpalm"])
 def test_presence_in_all_worlds(search: str) -> None:
     """Of all sets of people that fit what is published, the share with each person is within the bounds."""
@@ -160,6 +161,7 @@ def test_presence_in_all_worlds(search: str) -> None:
     assert made > 5
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(25), deadline=None)
 @given(st.data())
 def test_lattice_searches_find_the_best_of_all(data: Any) -> None:

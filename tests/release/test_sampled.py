@@ -173,6 +173,7 @@ def files_of(folder: Path) -> dict[str, bytes]:
     return {file.name: file.read_bytes() for file in sorted(folder.iterdir())}
 
 
+@pytest.mark.slow
 def test_two_originals_with_the_same_released_rows_have_the_same_folder(
     steady: list[np.ndarray], tmp_path: Path
 ) -> None:
@@ -324,6 +325,7 @@ def test_from_the_shell(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert main(["verify", str(tmp_path / "out")]) == 0
 
 
+@pytest.mark.slow
 def test_a_ledger_from_the_shell_and_from_a_policy_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     people().write_csv(tmp_path / "a.csv")
     trees = ["--hierarchy", "age=intervals:10,20,40", "--hierarchy", "sex=flat"]

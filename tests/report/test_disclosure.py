@@ -119,6 +119,7 @@ def test_states_follow_from_the_manifest(change: dict[str, Any], threat: str, be
     assert state({**copy.deepcopy(MANIFEST), **change}, reach(K, L), threat) == after
 
 
+@pytest.mark.slow
 def test_both_stand_in_a_report_and_in_italian() -> None:
     table = pl.DataFrame({"age": [20 + i % 9 for i in range(60)], "ill": ["a", "b", "c"] * 20})
     made = sf.anonymize(

@@ -200,6 +200,7 @@ def test_reports_of_several_tables_are_italian_where_the_manifest_asks_for_it() 
     assert missing == []
 
 
+@pytest.mark.slow
 def test_data_stay_as_they_are_and_numbers_do_not(tmp_path: Path) -> None:
     made = sf.anonymize(TABLE, **ASKED, **DRAWN, about={"dataset": "Removed", "language": "it"})
     folder = made.save(tmp_path / "out")

@@ -151,6 +151,7 @@ def test_without_the_rows_facts_are_not_checked() -> None:
     assert "checked on the released rows" not in said.partition("State")[2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [perturbed, lambda: coarser(k=5)])
 def test_every_sentence_has_italian_words(make: Any) -> None:
     missing, made = Missing(), make()

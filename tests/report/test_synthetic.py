@@ -182,6 +182,7 @@ def test_every_generator_has_italian_words(generator: Any) -> None:
     assert not missing
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "asked",
     [
@@ -323,6 +324,7 @@ def test_the_internal_report_says_what_the_table_tells_and_is_good_for(kept: tup
     assert not missing
 
 
+@pytest.mark.slow
 def test_without_rows_held_out_there_is_no_baseline() -> None:
     made = drawn(hold_out=0, m=2, copies="keep")
     page = made._internal(made.manifest)

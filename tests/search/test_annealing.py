@@ -68,6 +68,7 @@ def test_beats_full_domain(shared: Path) -> None:
     beats_full_domain(Annealing(), shared)
 
 
+@pytest.mark.slow
 def test_stops_in_time(shared: Path) -> None:
     stops_in_time(Annealing(evaluations=100), shared)
 

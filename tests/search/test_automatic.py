@@ -46,6 +46,7 @@ def test_the_default_is_picked_and_says_so() -> None:
     assert released(search="mondrian").manifest["policy"]["chosen"] is None
 
 
+@pytest.mark.slow
 def test_it_loses_less_than_the_runner_up_and_than_mondrian() -> None:
     loss = {
         name: released(search=name, **({} if name == "optimal" else {"labels": "ranges"})).solution.verdict.loss

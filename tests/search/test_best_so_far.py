@@ -31,6 +31,7 @@ TELLING: dict[str, tuple[Any, str]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TELLING)
 def test_the_best_so_far_falls_to_the_solution(name: str) -> None:
     search, loss = TELLING[name]

@@ -150,6 +150,7 @@ def test_a_class_of_over_half_of_the_table_may_be_worth_suppressing() -> None:
     assert solution.optimal
 
 
+@pytest.mark.slow
 def test_cut_short_it_has_the_best_so_far_and_a_bound() -> None:
     frame = random_table(5, 3000, {"a": 30, "b": 30, "c": 30, "d": 30})
     problem = posed(frame, list("abcd"), sf.KAnonymity(5), 0.01, "discernibility")

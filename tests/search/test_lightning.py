@@ -238,6 +238,7 @@ def test_both_directions_are_never_worse_than_either(
     assert Lightning(seconds=None, nodes=60)(problem).verdict.loss == losses["both"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [3, 7])
 def test_most_of_the_time_goes_to_the_better_direction(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """By a clock that ticks whenever it is read: a short trial each way, then the side that found less loss."""

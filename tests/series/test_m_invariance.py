@@ -197,6 +197,7 @@ def test_all_worlds_of_small_tables(m, seed):
 PERSON = st.sampled_from("ABCDEFGHIJKL")
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(300), deadline=None)
 @given(
     m=st.sampled_from([2, 3]),
@@ -259,6 +260,7 @@ def test_a_value_too_frequent_among_arrivals_stands_under_one_signature():
         assert (found.counterfeits <= 2).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("m", "values", "arrivals"), [(2, 3, 3), (2, 4, 2), (3, 4, 2)])
 def test_who_knows_how_groups_are_made_learns_the_signature_and_no_more(m, values, arrivals):
     """All worlds, with the chance of each to be published as it is: people who were there before have a value of their

@@ -254,6 +254,7 @@ class Killed(BaseException):
     """The run ends here."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", range(4))
 def test_a_run_that_ends_between_its_steps_leaves_a_series_that_goes_on(place, monkeypatch, step):
     """The pending state, the folder, the new state, and what is cleared away: ended before each."""

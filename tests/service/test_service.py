@@ -137,6 +137,7 @@ def test_too_many_requests_are_refused(service: Running) -> None:
     assert 1 <= int(codes[-1].headers["retry-after"]) <= 20
 
 
+@pytest.mark.slow
 def test_a_password_opens_too(service: Running) -> None:
     def basic(text: str) -> int:
         token = base64.b64encode(text.encode()).decode()
@@ -205,6 +206,7 @@ def test_the_api_is_described(service: Running) -> None:
     assert {*found["components"]["securitySchemes"]} == {"HTTPBearer", "HTTPBasic"}
 
 
+@pytest.mark.slow
 def test_the_shell_asks_a_service_as_it_asks_a_file(
     service: Running, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

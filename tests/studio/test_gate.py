@@ -120,6 +120,7 @@ def test_websockets_need_cookie_and_origin():
     assert connect(**{**good, "origin": "http://evil.example"}) == "websocket.close"
 
 
+@pytest.mark.slow
 def test_users_have_passwords_and_are_told_apart():
     own = gate(users={"ann": hash_password("sesame")})
     assert own.token == ""

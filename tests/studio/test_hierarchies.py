@@ -186,6 +186,7 @@ class Here:
         return getattr({"forms": forms, "hierarchies": hierarchies}[module], name)(*arguments, quiet)
 
 
+@pytest.mark.slow
 def test_every_builder_has_a_form_that_makes_a_hierarchy(project):
     context = PageContext(Studio(project.folder.parent, Here()), "", Texts("en"), project, Drawn(project.step.number))
 

@@ -305,6 +305,7 @@ def test_which_table_is_likelier_is_asked_of_the_noise():
 PAGE = Path(__file__).parents[2] / "docs" / "studio" / "teachers.md"
 
 
+@pytest.mark.slow
 def test_every_link_for_teachers_opens_a_step_that_says_what_the_page_says():
     rows = re.findall(
         r"^\| \[(\d+)\]\(\S+/teach\?(\S+)\) \| \*(.+?)\* \| (.+) \|$", PAGE.read_text("utf-8"), re.MULTILINE

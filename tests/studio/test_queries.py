@@ -39,6 +39,7 @@ def test_only_this_machine_or_the_service_that_was_named_is_asked(users, service
         studio.service_at(address)
 
 
+@pytest.mark.slow
 def test_the_key_follows_no_redirect():
     asked = []
 

@@ -25,6 +25,7 @@ print(*(name for name in ("polars", "numba", "pandas", "pyarrow") if name in sys
 """
 
 
+@pytest.mark.slow
 def test_the_process_of_the_server_leaves_tables_to_its_workers():
     done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout.strip()) == (0, ""), done.stderr

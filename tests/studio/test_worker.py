@@ -73,6 +73,7 @@ def test_a_worker_that_has_nothing_to_do_ends_and_the_last_one_stays():
     asyncio.run(run())
 
 
+@pytest.mark.slow
 def test_a_worker_is_busy_until_its_task_ends_though_nobody_waits_for_it():
     async def run():
         workers = idle_workers(1)

@@ -76,6 +76,7 @@ def strange() -> pl.DataFrame:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_a_folder_holds_nothing_but_what_was_paid_for(name: str, constant: None, tmp_path: Path) -> None:
     """With noise that hides everything, two tables that have nothing in common give the same bytes."""
@@ -236,6 +237,7 @@ def test_what_is_refused_by_its_domain_is_not_charged(domain: dict[str, Any], tm
     sf.synthesize(people(200), made("mst"), account=account)  # the whole budget is there
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shell", [False, True])
 def test_no_row_of_a_file_has_a_say_in_how_others_are_read(shell: bool, tmp_path: Path) -> None:
     """One number with a decimal point leaves a column of decimal commas as text, and must not matter."""

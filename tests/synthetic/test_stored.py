@@ -48,6 +48,7 @@ def drawn(make: Make, folder: Path, request: Any, generator: Any, **more: Any) -
 ENGINES = ("parquet", "csv", "duckdb", "sqlite", "postgresql", "spark")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [param(name, slow=name in ("csv", "duckdb", "sqlite")) for name in ENGINES])
 @pytest.mark.parametrize("generator", ["sequential-trees", "bayes", "marginals"])
 def test_engines_draw_what_repeats_nobody(
@@ -94,6 +95,7 @@ def test_a_sample_is_drawn_from_all_over_and_rows_are_compared_with_all(tmp_path
     assert not other.learnt_from.equals(fitted)
 
 
+@pytest.mark.slow
 def test_copies_are_dropped_or_kept_as_asked(tmp_path: Path, request: Any) -> None:
     kept, made = drawn(parquet, tmp_path, request, "bootstrap", copies="keep", rows=1300, sample=900)
     assert (made.height, repeats(TABLE, made).any(), kept.facts) == (1300, True, ())
@@ -108,6 +110,7 @@ def test_copies_are_dropped_or_kept_as_asked(tmp_path: Path, request: Any) -> No
     assert not (tmp_path / "n").exists()
 
 
+@pytest.mark.slow
 def test_several_copies_and_promises(tmp_path: Path, request: Any) -> None:
     asked: dict[str, Any] = {"m": 2, "rows": 700, "quasi": ["ward"], "k": 5, "sample": 800}
     release, made = drawn(csv, tmp_path, request, "sequential-trees", **asked)

@@ -139,6 +139,7 @@ def worlds(table: Any, hidden: np.ndarray, least: Any, most: Any) -> tuple[np.nd
     return low, high
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", HIDING)
 def test_in_all_worlds_no_unsafe_count_is_known(method: str) -> None:
     """Every table of natural numbers that fits what is published, those who know the program included."""

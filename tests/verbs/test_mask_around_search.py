@@ -73,6 +73,7 @@ def test_what_a_promise_is_about_is_masked_before(table: pl.DataFrame) -> None:
         sf.anonymize(table, mask=[sf.Pram("name")], **{**ASKED, "identifying": ()}, insensitive=["income", "tax"])
 
 
+@pytest.mark.slow
 def test_a_policy_file_does_both(table: pl.DataFrame, tmp_path: Path) -> None:
     table.write_csv(tmp_path / "data.csv")
     (tmp_path / "p.toml").write_text("""

@@ -57,6 +57,7 @@ def test_class_risk_is_marked_and_distances_are_given(release: sf.Release) -> No
     assert not sf.risk(coarse).get("notes")
 
 
+@pytest.mark.slow
 def test_classes_that_a_promise_counts_are_told_as_such() -> None:
     asked: dict[str, Any] = {
         "quasi": ["age"],

@@ -96,6 +96,7 @@ def test_linked_totals() -> None:
     assert found.intervals.filter("exposed")["region"].to_list() == ["I"]  # 16 - 9 - 4, though not in the first
 
 
+@pytest.mark.slow
 def test_contributors_by_enumeration() -> None:
     rng = np.random.default_rng(8)
     shapes = (

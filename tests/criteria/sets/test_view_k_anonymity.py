@@ -116,6 +116,7 @@ def test_parameters_that_make_no_sense(given: dict[str, Any], message: str) -> N
         ViewKAnonymity(**({"identity": "name", "attribute": "disease", "k": 2} | given))
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(500), deadline=None)
 @given(registered())
 def test_what_is_proven_holds_in_every_table(case: Any) -> None:

@@ -116,6 +116,7 @@ def months(seed: int) -> list[pl.DataFrame]:
     return [everybody[i * 4 : i * 4 + 24] for i in range(4)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("m", [2, 3])
 def test_an_m_invariant_series_stands_where_counts_are_compared(place: Path, m: int) -> None:
     for seed in range(3):

@@ -224,6 +224,7 @@ def test_questions_that_have_no_answer():
 ROWS = st.lists(st.tuples(st.sampled_from([0, 1, 4, None]), st.sampled_from(["x", "y", None])), min_size=1, max_size=8)
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @example([(1, "y")], [(0, None), (None, "x")], [(1, "x")])  # real rows that all have one number
 @given(ROWS, ROWS, ROWS)

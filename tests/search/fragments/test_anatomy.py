@@ -356,6 +356,7 @@ def test_less_of_another_criterion_is_said_in_its_words() -> None:
                      search="anatomy")  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("search", ["anatomy", "slicing"])
 def test_who_is_missing_has_a_frequent_value_and_who_is_there_keeps_l(search: str) -> None:
     """The exception that is warned about, by tables dealt at random: of who is there nobody is guessed above 1/l."""

@@ -205,6 +205,7 @@ def test_a_run_that_is_stored_and_restored_after_some_batches_is_as_if_not(
     assert released(stops) == released(set())
 
 
+@pytest.mark.slow
 def test_an_attacker_who_sees_all_finds_k_people_for_each_row() -> None:
     # all worlds: who may stand behind the rows of each batch, when the values of all are known but which row is whose
     rng = np.random.default_rng(3)

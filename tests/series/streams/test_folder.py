@@ -76,6 +76,7 @@ def test_a_folder_is_released_and_verified(arriving: Path, tmp_path: Path) -> No
     assert sf.verify(out).outcome == "broken"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", STEPS)
 def test_killed_at_every_step(arriving: Path, tmp_path: Path, step: str, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = tmp_path / "whole"
@@ -116,6 +117,7 @@ def test_killed_at_every_step(arriving: Path, tmp_path: Path, step: str, monkeyp
     assert (tmp_path / "out" / "manifest.json").read_text() == (whole / "manifest.json").read_text()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("search", ["castle", "fads", sf.CASTLE(reuse=30)], ids=str)
 def test_stopped_between_files_is_as_if_not(arriving: Path, tmp_path: Path, search: Any) -> None:
     asked = {**ASKED, "search": search}

@@ -42,6 +42,7 @@ def test_worked_example() -> None:
     assert small_counts(problem) == 2
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(15))
 @given(st.integers(0, 10**6), st.integers(2, 4))
 def test_counts_in_three_dimensions(seed: int, n: int) -> None:
@@ -68,6 +69,7 @@ def test_it_is_seldom_infeasible() -> None:
     assert failed <= 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 def test_sums_of_money(seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -45,6 +45,7 @@ def check(problem: ProtectionProblem) -> None:
     assert not (found.hidden & ~problem.candidate).any()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("people", [False, True])
 def test_every_small_table(people: bool) -> None:
     """The cost is the least of all patterns that withstand an outsider, and everybody who is alone in a cell."""

@@ -56,6 +56,7 @@ def full(counts: np.ndarray, hierarchies: Any = None) -> StatTable:
     return table_of(counts, hierarchies)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("people", [False, True])
 @pytest.mark.parametrize("seed", range(4 * FUZZ))
 def test_two_columns(seed: int, people: bool) -> None:
