@@ -260,3 +260,20 @@ def test_the_copy_as_sdmx_is_verified_signed_and_overwritten(safe: Any, tmp_path
     copy.write_text(copy.read_text("utf-8").replace(",26,", ",27,"), "utf-8")
     found = sf.verify(tmp_path / "out")
     assert "cells.sdmx.csv is another" in str(next(p.note for p in found.promises if p.model == "integrity"))
+
+
+def test_a_redesigned_table_has_fewer_cells_and_true_values() -> None:
+    rows = {"town": ["Rome"] * 5 + ["Bari"] + ["Oslo"] * 6, "sex": ["f", "m"] * 6}
+    tree = sf.wide([("Rome", "Italy", "*"), ("Bari", "Italy", "*"), ("Oslo", "Norway", "*")])
+    table = sf.tabulate(rows, by=["town", "sex"], hierarchies={"town": tree})
+    made = sf.protect(table, rules=sf.MinimumFrequency(3), method="redesign")
+    assert "Bari" not in made.data["town"].to_list()
+    assert made.data.height < table.value.size
+    true = {row[:2]: row[2] for row in table.data.rows()}
+    assert all(true[row[:2]] == row[2] and (row[2] == 0 or row[2] >= 3) for row in made.data.rows())
+
+
+def test_a_method_that_hides_nothing_refuses_cells_to_hide() -> None:
+    table = sf.tabulate(VISITS, by=["ward", "ill"])
+    with pytest.raises(PolicyError, match="publishes every cell, and hides none"):
+        sf.protect(table, rules=sf.MinimumFrequency(3), method="random-rounding", hide=[{"ward": "A"}])

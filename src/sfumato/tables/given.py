@@ -70,7 +70,7 @@ def given_table(frame: pl.DataFrame, by: Sequence[str] | None, edges: Mapping[st
     largest = np.stack([column(name) for name in top], -1) if top else np.zeros((*shape, 0))
     counts = people.astype(np.int64)
     return StatTable(
-        made, None if natural and CONTRIBUTORS not in frame.columns else VALUE, counts, cells.values, counts, largest,
+        made, None if natural else VALUE, counts, cells.values, counts, largest,
         np.abs(cells.values), decimals=_decimals(numbers), negative=bool((numbers < 0).any()),
     )  # fmt: skip
 

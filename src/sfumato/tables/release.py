@@ -89,7 +89,8 @@ class ProtectedTable(ReleaseSet):
     @property
     def data(self) -> pl.DataFrame:
         """Every cell by its labels, its value, null where hidden, and its status; for the owner."""
-        words = pl.Series(STATUS, STATUSES, pl.String).gather(self.status)
+        there = slice(None) if self.cells.published is None else self.cells.published
+        words = pl.Series(STATUS, STATUSES, pl.String).gather(self.status[there])
         return published_frame(self.source, self.cells).with_columns(words)
 
     def audit(self, coalition: int | None = None) -> TableAudit:

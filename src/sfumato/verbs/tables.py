@@ -169,6 +169,9 @@ def protect(
     parameters.one_of(zeros, "zeros", ZEROS)
     parameters.whole_number(coalition, "coalition", 0, 10)
     parameters.yes_or_no(flags, "flags")
+    if not way.hides and (hide is not None or publish is not None):
+        what = f"{PROTECTIONS.name_of(way)} publishes every cell, and hides none"
+        raise PolicyError(what, hint="leave publish and hide out, or suppress cells, as by exact")
     primary = primary_cells(chosen, table)
     must_hide = named_cells(table, hide, "hide")
     must_publish = named_cells(table, publish, "publish")
