@@ -95,7 +95,7 @@ class ProtectedTable(ReleaseSet):
 
     def audit(self, coalition: int | None = None) -> TableAudit:
         """What attackers can compute of the hidden cells, and how many they narrow too far: an outsider, each
-        contributor who knows what he contributed, and `coalition` of them together."""
+        contributor who is alone in a cell, and up to `coalition` of them who are all of one."""
         known = self.known if coalition is None else replace(self.known, coalition=coalition)
         return audit_of(known)(self.cells.hidden)
 

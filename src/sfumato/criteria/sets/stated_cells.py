@@ -20,12 +20,14 @@ class StatedCells(SetModel):
     """What rules say of cells was tried on the contributions behind them, which are not published.
 
     Cells that are unsafe by a rule are hidden, and no attacker narrows them further than it allows: nobody outside, and
-    no contributors together who know what they contributed.
+    no contributors who are all of a cell, and know it. What those know who are one of several in a cell was not tried
+    beyond the rules.
 
-    Parameters: `rules`, what each rule says; `coalition`, how many contributors together were tried, 0 for none.
+    Parameters: `rules`, what each rule says; `coalition`, how many contributors who are all of a cell were tried, 0 for
+    none.
 
-    >>> StatedCells(["A cell has at least 3 contributors."], 1).sentence()
-    'Of every cell that is not hidden: A cell has at least 3 contributors. No contributor learns more of a hidden one.'
+    >>> StatedCells(["A cell has at least 3 people."], 1).sentence()
+    'Of every cell that is not hidden: A cell has at least 3 people. Nobody who is alone in a cell learns another.'
     """
 
     rules: Annotated[Sequence[str], Declared()]
@@ -47,8 +49,8 @@ class StatedCells(SetModel):
 
     def sentence(self) -> str:
         """The promise in words."""
-        who = {0: "", 1: " No contributor learns more of a hidden one."}.get(
-            self.coalition, f" No {count(self.coalition, 'contributor')} together learn more of a hidden one."
+        who = {0: "", 1: " Nobody who is alone in a cell learns another."}.get(
+            self.coalition, f" No {count(self.coalition, 'contributor')} who are all of a cell learn another."
         )
         return f"Of every cell that is not hidden: {' '.join(self.rules)}{who}"
 

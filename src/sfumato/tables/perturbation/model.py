@@ -8,11 +8,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from sfumato.core.parameters import check_fields
 from sfumato.core.progress import check_cancelled
-from sfumato.core.registry import field_values, variant_name
 from sfumato.errors import PolicyError
 from sfumato.tables.protection import ProtectedCells, ProtectionProblem
+from sfumato.tables.rules.model import CellModel
 from sfumato.tables.values import CellSums, Dimension, StatTable
 
 TIES = 1e-9  # within which a bound reaches a level
@@ -20,23 +19,11 @@ ROUNDS = 1000  # of narrowing, which mostly ends after a few
 
 
 @dataclass(frozen=True)
-class Perturbation:
-    """What all of them share: their parameters are the fields of a dataclass, and they hide nothing."""
+class Perturbation(CellModel):
+    """What all of them share: they hide nothing."""
 
     hides: ClassVar[bool] = False
     additive: ClassVar[bool] = False
-
-    def __post_init__(self) -> None:
-        check_fields(self, self.model)
-
-    @property
-    def model(self) -> str:
-        """Its name in the table of protections."""
-        return variant_name(type(self).__name__)
-
-    def parameters(self) -> dict[str, Any]:
-        """Its parameters as plain values."""
-        return field_values(self)
 
 
 def require_counts(table: StatTable, model: str) -> None:

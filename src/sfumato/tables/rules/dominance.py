@@ -7,12 +7,12 @@ from typing import Annotated
 
 from sfumato.core.parameters import Real, Whole
 from sfumato.tables.rules.largest import TIES, largest_of
-from sfumato.tables.rules.model import CellRuleModel, UnsafeCells, found
+from sfumato.tables.rules.model import CellModel, UnsafeCells, found
 from sfumato.tables.values import StatTable
 
 
 @dataclass(frozen=True)
-class Dominance(CellRuleModel):
+class Dominance(CellModel):
     """A cell is unsafe whose n largest contributions are more than k percent of it.
 
     n: contributions that are looked at. k: percent of the cell that they may be.

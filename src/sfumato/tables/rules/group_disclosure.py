@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sfumato.tables.rules.model import CellRuleModel, UnsafeCells, found
+from sfumato.tables.rules.model import CellModel, UnsafeCells, found
 from sfumato.tables.values import StatTable, cell_sums
 
 
 @dataclass(frozen=True)
-class GroupDisclosure(CellRuleModel):
+class GroupDisclosure(CellModel):
     """All of a total lies in one of its cells: whoever is known to be in the total is known to be in that cell.
 
     That cell is unsafe, and so are the empty ones beside it, which say so.

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from sfumato.core.parameters import Real, Whole
-from sfumato.tables.rules.model import CellRuleModel, UnsafeCells, found
+from sfumato.tables.rules.model import CellModel, UnsafeCells, found
 from sfumato.tables.values import StatTable
 
 
 @dataclass(frozen=True)
-class MinimumFrequency(CellRuleModel):
+class MinimumFrequency(CellModel):
     """A cell that has some contributors, but fewer than n, is unsafe.
 
     n: contributors that a cell needs. margin: of a sum, the share of it that has to stay open below and above; of a

@@ -44,15 +44,15 @@ class CellRule(Protocol):
 
 
 @dataclass(frozen=True)
-class CellRuleModel:
-    """What every rule shares: its parameters are the fields of its dataclass."""
+class CellModel:
+    """What rules share, and protections that hide no cell: their parameters are the fields of a dataclass."""
 
     def __post_init__(self) -> None:
         check_fields(self, self.model)
 
     @property
     def model(self) -> str:
-        """Its name in the table of rules."""
+        """Its name in its table."""
         return variant_name(type(self).__name__)
 
     def parameters(self) -> dict[str, Any]:

@@ -7,12 +7,12 @@ from typing import Annotated
 
 from sfumato.core.parameters import Real
 from sfumato.tables.rules.largest import TIES, remainder
-from sfumato.tables.rules.model import CellRuleModel, UnsafeCells, found
+from sfumato.tables.rules.model import CellModel, UnsafeCells, found
 from sfumato.tables.values import StatTable
 
 
 @dataclass(frozen=True)
-class PPercent(CellRuleModel):
+class PPercent(CellModel):
     """A cell is unsafe whose second largest contributor can estimate the largest contribution to within p percent.
 
     p: percent of the largest contribution that the estimate has to miss it by.

@@ -7,13 +7,13 @@ from typing import Annotated
 
 from sfumato.core.parameters import Real
 from sfumato.errors import PolicyError
-from sfumato.tables.rules.model import CellRuleModel, UnsafeCells
+from sfumato.tables.rules.model import CellModel, UnsafeCells
 from sfumato.tables.rules.p_percent import too_near
 from sfumato.tables.values import StatTable
 
 
 @dataclass(frozen=True)
-class PriorPosterior(CellRuleModel):
+class PriorPosterior(CellModel):
     """A cell is unsafe if contributors who know all contributions to within q percent learn one to within p percent.
 
     p: percent that nobody may learn a contribution to. q: percent that everybody knew them to before.

@@ -7,12 +7,12 @@ from typing import Annotated
 
 from sfumato.core.parameters import Real, Whole
 from sfumato.errors import PolicyError
-from sfumato.tables.rules.model import CellRuleModel, UnsafeCells, found
+from sfumato.tables.rules.model import CellModel, UnsafeCells, found
 from sfumato.tables.values import StatTable
 
 
 @dataclass(frozen=True)
-class Requests(CellRuleModel):
+class Requests(CellModel):
     """A cell with a contributor who asked for confidentiality is unsafe, unless it has n contributors.
 
     n: contributors among whom a request needs no cell to be hidden. margin: of a sum, the share of it that has to stay
