@@ -64,7 +64,7 @@ class _Boxes:
         self.cost = problem.cost.reshape(shape)
         self.alone = problem.table.contributors == 1
         self.hidden = problem.forced.copy()
-        needs = np.stack([problem.above, problem.below], -1) * problem.primary.cells.reshape(-1, 1)
+        needs = np.stack([problem.above, problem.below], -1) * problem.forced.reshape(-1, 1)
         self.need = needs.reshape(*shape, 2)
         self.done: dict[int, np.ndarray] = {}  # of each subtable, how far its cells can move
 

@@ -58,7 +58,7 @@ class ModularPattern:
     def __init__(self, problem: ProtectionProblem, until: float) -> None:
         self.problem, self.until, self.in_time, self.visits = problem, until, True, 0
         self.hidden, self.person = problem.forced.copy(), people_alone(problem.table)
-        unsafe = problem.primary.cells.ravel()
+        unsafe = problem.forced
         self.above, self.below = np.where(unsafe, problem.above, 0.0), np.where(unsafe, problem.below, 0.0)
         self.tables = list(simple_subtables(problem))
         self.of: list[list[int]] = [[] for _ in range(problem.value.size)]  # the subtables of each hidden cell

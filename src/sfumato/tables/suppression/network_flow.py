@@ -39,7 +39,7 @@ class NetworkFlow:
         audited = Audited(problem)
         most = everything(audited.problem)
         hidden = problem.forced.copy()
-        unsafe = np.flatnonzero(problem.primary.cells.ravel())
+        unsafe = np.flatnonzero(problem.forced)
         needs = np.maximum(problem.below, problem.above)[unsafe]
         order = unsafe[np.argsort(-needs, kind="stable")]
         for done, cell in enumerate(order):

@@ -53,12 +53,12 @@ def _piece(problem: ProtectionProblem, cells: np.ndarray, rows: np.ndarray, pers
     entry = entry[place[sums.cell[entry]] >= 0]
     width = np.bincount(sums.row[entry], minlength=len(sums))[rows]
     start = np.concatenate([[0], np.cumsum(width[width > 0])]).astype(np.int64)
-    value, primary = problem.value[cells], problem.primary.cells.ravel()[cells]
+    value, forced = problem.value[cells], problem.forced[cells]
     down, up = np.maximum(value - problem.least[cells], 0), np.maximum(problem.most[cells] - value, 0)
-    below, above = (np.where(primary, np.maximum(one[cells], 0), 0.0) for one in (problem.below, problem.above))
+    below, above = (np.where(forced, np.maximum(one[cells], 0), 0.0) for one in (problem.below, problem.above))
     return Piece(
         cells, start, place[sums.cell[entry]], sums.sign[entry], down, up, below, above, problem.cost[cells],
-        problem.forced[cells], person[cells],
+        forced, person[cells],
     )  # fmt: skip
 
 
