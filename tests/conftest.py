@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import faulthandler
 import gc
+import math
 import os
 import sys
+import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any, NoReturn
@@ -38,6 +41,33 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
 gc.set_threshold(20_000)  # at the default of 700, an eighth of all time went into looking for garbage
+
+
+HANGS = 600  # seconds
+AGAIN = (
+    30  # seconds; the clock of pytest itself starts a thread and waits for its end with every test, a 15th of all time
+)
+_clock = {"stderr": 2, "set": -math.inf}
+
+
+def pytest_configure() -> None:
+    """Keep where a test that hangs is told of: output is captured later."""
+    _clock["stderr"] = os.dup(2)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol() -> Generator[None, bool, bool]:
+    """A test that hangs is ended with its process, which says where it stood, and fails; the others go on."""
+    if FUZZ == 1 and time.monotonic() > _clock["set"] + AGAIN:
+        faulthandler.dump_traceback_later(HANGS, exit=True, file=int(_clock["stderr"]))
+        _clock["set"] = time.monotonic()
+    return (yield)
+
+
+def pytest_unconfigure() -> None:
+    """What ends the process may take its time."""
+    faulthandler.cancel_dump_traceback_later()
+    gc.unfreeze()
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -11,12 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer.main
 
-from sfumato.cli import app, main
+from sfumato.cli import command_line, main
 
 DOCS = (Path(__file__).parents[2] / "docs" / "cli.md").read_text("utf-8")
-COMMAND: Any = typer.main.get_command(app)
+COMMAND: Any = command_line()
 COMMANDS: dict[str, Any] = {}  # those of groups by both names, such as "dp ledger"
 for _name, _command in COMMAND.commands.items():
     COMMANDS |= {f"{_name} {own}": one for own, one in getattr(_command, "commands", {"": _command}).items()}

@@ -8,6 +8,7 @@ import importlib
 import importlib.util
 import inspect
 import io
+import linecache
 import re
 import shlex
 import shutil
@@ -220,6 +221,8 @@ def test_docstring_examples(path: Path, tmp_path: Path, monkeypatch: pytest.Monk
         pytest.skip("runs the command line when imported")
     module = importlib.import_module(module_name(path))
     monkeypatch.chdir(tmp_path)
+    # It looks for changes of all files that were read, for each example.
+    monkeypatch.setattr(linecache, "checkcache", lambda filename=None: None)
     assert doctest.testmod(module, optionflags=FLAGS).failed == 0
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import Annotated
+from functools import cache
+from typing import Annotated, Any
 
 import typer
+from typer.main import get_command
 
 from sfumato.cli.anonymize import anonymize
 from sfumato.cli.attack import attack
@@ -39,49 +41,58 @@ from sfumato.cli.verify import verify
 from sfumato.cli.views import views
 
 HELP = ["-h", "--help"]
-app = typer.Typer(
-    name="sfumato",
-    help="Release tables about people safely: blur, prove, and say what it cost.",
-    epilog="Exit codes: 0 done, 1 a promise does not hold, 2 refused, 130 interrupted.",
-    context_settings={"help_option_names": HELP},
-    add_completion=False,
-    pretty_exceptions_enable=False,
-)
-for name, command in (
-    ("demo", demo),
-    ("inspect", inspect_table),
-    ("anonymize", anonymize),
-    ("mask", mask),
-    ("synth", synth),
-    ("stream", stream),
-    ("pseudonyms", pseudonyms),
-    ("baskets", baskets),
-    ("fragment", fragment),
-    ("mine", mine),
-    ("republish", republish),
-    ("verify", verify),
-    ("sign", sign),
-    ("report", report),
-    ("explain", explain),
-    ("risk", risk),
-    ("utility", utility),
-    ("attack", attack),
-    ("compare", compare),
-    ("choose", choose),
-    ("query", query),
-    ("dp", dp),  # a group of commands
-    ("views", views),  # a group, too
-    ("tables", tables),  # and another
-    ("lattice", lattice),
-    ("studio", studio),
-    ("list", list_variants),
-):
-    if isinstance(command, typer.Typer):
-        app.add_typer(command, name=name)
-    else:
-        app.command(name, help=help_text(command.__doc__), context_settings={"help_option_names": HELP})(
-            grouped(command)
-        )
+COMMANDS: dict[str, Any] = {
+    "demo": demo,
+    "inspect": inspect_table,
+    "anonymize": anonymize,
+    "mask": mask,
+    "synth": synth,
+    "stream": stream,
+    "pseudonyms": pseudonyms,
+    "baskets": baskets,
+    "fragment": fragment,
+    "mine": mine,
+    "republish": republish,
+    "verify": verify,
+    "sign": sign,
+    "report": report,
+    "explain": explain,
+    "risk": risk,
+    "utility": utility,
+    "attack": attack,
+    "compare": compare,
+    "choose": choose,
+    "query": query,
+    "dp": dp,  # a group of commands
+    "views": views,  # a group, too
+    "tables": tables,  # and another
+    "lattice": lattice,
+    "studio": studio,
+    "list": list_variants,
+}
+
+
+@cache
+def command_line(only: str | None = None) -> Any:
+    """The command line with all commands, or one: the options of a command are made when it is asked for."""
+    app = typer.Typer(
+        name="sfumato",
+        help="Release tables about people safely: blur, prove, and say what it cost.",
+        epilog="Exit codes: 0 done, 1 a promise does not hold, 2 refused, 130 interrupted.",
+        context_settings={"help_option_names": HELP},
+        add_completion=False,
+        pretty_exceptions_enable=False,
+    )
+    for name, command in COMMANDS.items():
+        if only not in (None, name):
+            continue
+        if isinstance(command, typer.Typer):
+            app.add_typer(command, name=name)
+        else:
+            made = app.command(name, help=help_text(command.__doc__), context_settings={"help_option_names": HELP})
+            made(grouped(command))
+    app.callback()(_root)
+    return get_command(app)
 
 
 def _version(wanted: bool) -> None:
@@ -92,7 +103,6 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def _root(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
@@ -118,7 +128,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _ended(arguments: list[str]) -> tuple[int, BaseException | None]:
     """The exit code of a command, or what it failed of."""
     try:
-        code = app(arguments, prog_name="sfumato", standalone_mode=False, obj=arguments)
+        only = arguments[0] if arguments[0] in COMMANDS else None
+        code = command_line(only)(arguments, prog_name="sfumato", standalone_mode=False, obj=arguments)
         sys.stdout.flush()
     except BrokenPipeError:
         return quiet_pipe(), None

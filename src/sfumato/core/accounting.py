@@ -8,6 +8,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from decimal import ROUND_DOWN, ROUND_UP, Context, Decimal, Inexact, InvalidOperation
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -221,6 +222,7 @@ def delta_of(rho: float, epsilon: float) -> float:
     return min(1.0, math.exp(log_delta((low + high) / 2)))
 
 
+@lru_cache(1000)
 def rho_of(epsilon: float, delta: float, tight: bool = True) -> float:
     """The most rho that an epsilon and a delta have room for; by the simple formula unless `tight`.
 

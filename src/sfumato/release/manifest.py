@@ -18,6 +18,7 @@ import json
 import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -410,10 +411,10 @@ def read_manifest(folder: Path) -> Manifest:
 
 def validated(kind: Any, found: Any, file: Path, what: str) -> Any:
     """A manifest of some kind, of a format that is known, or a ReadError that says what is wrong with it."""
-    from pydantic import TypeAdapter, ValidationError
+    from pydantic import ValidationError
 
     try:
-        manifest = TypeAdapter(kind).validate_json(canonical(found), strict=True)
+        manifest = _adapter(kind).validate_json(canonical(found), strict=True)
     except ValidationError as error:
         faults = []
         for e in error.errors(include_input=False, include_url=False)[:5]:
@@ -424,6 +425,13 @@ def validated(kind: Any, found: Any, file: Path, what: str) -> Any:
         allowed = ", ".join(map(str, READ))
         raise ReadError(f'"{file}" has a format that this version does not know', got=manifest.format, allowed=allowed)
     return manifest
+
+
+@cache
+def _adapter(kind: Any) -> Any:
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(kind)
 
 
 def _fault(manifest: Manifest) -> str | None:

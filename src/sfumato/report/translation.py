@@ -139,7 +139,7 @@ def _sentence(text: str, language: str) -> str | None:
     text = LIST.sub(lambda found: found[0].replace(" and ", joint).replace(" more", more), text)
     if not LETTER.search(re.sub(rf"{DATA}\d+{END}(?:{joint}(?:\d+{more})?)?|(?<=\d)e[+-]\d+", "", text)):
         return _numbers(text)
-    for pattern, holes, into in patterns if len(text) <= LONGEST else ():
+    for pattern, holes, into in patterns.get(text[:1], patterns[""]) if len(text) <= LONGEST else ():
         if found := pattern.fullmatch(text):
             parts = dict(zip(holes, found.groups(), strict=True))
             done = {name: part if name.isupper() else _sentence(part, language) for name, part in parts.items()}
@@ -156,15 +156,18 @@ def _numbers(text: str) -> str:
 
 
 @cache
-def _catalogue(language: str) -> tuple[dict[str, str], Patterns, list[tuple[re.Pattern[str], str]]]:
-    """Sentences without holes; the others as patterns, most words first; and what is elided where words meet."""
+def _catalogue(language: str) -> tuple[dict[str, str], dict[str, Patterns], list[tuple[re.Pattern[str], str]]]:
+    """Sentences without holes; the others as patterns, most words first, by the letter that they begin with ("" where a
+    hole is there, which is also in each of the others); and what is elided where words meet."""
     source = tomllib.loads(files("sfumato.report").joinpath(f"words/{language}.toml").read_text(encoding="utf-8"))
     lines: dict[str, str] = source["words"]
     exact = {english: there for english, there in lines.items() if not HOLE.search(english)}
-    patterns = []
+    patterns: list[tuple[str, tuple[re.Pattern[str], list[str], str]]] = []
     for english in sorted((line for line in lines if line not in exact), key=lambda line: -len(HOLE.sub("", line))):
         parts = HOLE.split(english)
         holes = [next(HOLES[kind] for kind in HOLES if re.fullmatch(kind, name)) for name in parts[1::2]]
         bare = "".join(f"{re.escape(words)}{hole}" for words, hole in zip(parts[::2], [*holes, ""], strict=True))
-        patterns.append((re.compile(bare, re.DOTALL), parts[1::2], lines[english]))
-    return exact, patterns, [(re.compile(before), after) for before, after in source["elided"].items()]
+        patterns.append((parts[0][:1], (re.compile(bare, re.DOTALL), parts[1::2], lines[english])))
+    letters = {letter for letter, _ in patterns} | {""}
+    by_letter = {own: [one for letter, one in patterns if letter in ("", own)] for own in letters}
+    return exact, by_letter, [(re.compile(before), after) for before, after in source["elided"].items()]
