@@ -24,6 +24,7 @@ import pytest
 import sfumato
 from tests import conftest
 from tests.fuzz import slow_but
+from tests.syntax import tree_of
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "src" / "sfumato"
@@ -315,7 +316,7 @@ def test_exported_name_is_there(name: str) -> None:
 
 def test_the_facade_is_typed() -> None:
     """What is fetched when first used is imported for type checkers, under the same names."""
-    body = ast.parse((PACKAGE / "__init__.py").read_text("utf-8")).body
+    body = tree_of(PACKAGE / "__init__.py").body
     [block] = [node for node in body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"]
     typed = {alias.asname for line in block.body if isinstance(line, ast.ImportFrom) for alias in line.names}
     assert typed == set(EXPORTED) - {"__version__"}
@@ -372,7 +373,7 @@ def test_nothing_outside_asks_which_engine_it_is() -> None:
     engines = {
         node.name
         for path in (PACKAGE / "engines").rglob("*.py")
-        for node in ast.parse(path.read_text("utf-8")).body
+        for node in tree_of(path).body
         if isinstance(node, ast.ClassDef) and path.parent.name in ("memory", "files", "sql", "spark")
     }
     for path in SOURCE:
@@ -385,7 +386,7 @@ def test_no_two_public_classes_share_a_name() -> None:
     classes = [
         node.name
         for path in SOURCE
-        for node in ast.parse(path.read_text("utf-8")).body
+        for node in tree_of(path).body
         if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
     ]
     assert {name for name, often in Counter(classes).items() if often > 1} == set()

@@ -12,6 +12,7 @@ import pytest
 import sfumato
 from sfumato.cli.phrases import PHRASES, in_flags
 from sfumato.errors import MissingExtra
+from tests.syntax import tree_of
 
 from .conftest import Run, policy_text
 
@@ -41,7 +42,7 @@ def messages() -> Iterator[tuple[str, str]]:
     for path in sorted(package.rglob("*.py")):
         if path.relative_to(package).parts[0] in ("report", "comparing", "testing", "cli"):
             continue
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        for node in ast.walk(tree_of(path)):
             if isinstance(node, ast.Raise):
                 found: list[ast.AST] = [node]
             elif isinstance(node, ast.keyword) and node.arg in ("hint", "allowed", "got"):
@@ -80,7 +81,7 @@ def test_every_phrase_is_still_said() -> None:
 
 def _texts(path: Path) -> Iterator[str]:
     """The texts of a file; what is filled in is a number or a name."""
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    for node in ast.walk(tree_of(path)):
         if isinstance(node, ast.JoinedStr):
             for filled in ("7", '"a"'):
                 yield "".join(str(part.value) if isinstance(part, ast.Constant) else filled for part in node.values)

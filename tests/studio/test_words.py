@@ -14,6 +14,7 @@ from sfumato import errors
 from sfumato.report.translation import Missing, translated
 from sfumato.studio.tasks import forms
 from sfumato.studio.texts import Texts
+from tests.syntax import tree_of
 
 SOURCE = Path(sfumato.__file__).parent
 # Where messages come from that a steward meets: pages, files, hierarchies, criteria, searches, policies, signatures.
@@ -111,7 +112,7 @@ def arguments(call):
 def shown(path):
     """All texts of a file that are shown; a name stands for what its function gives it."""
     found = set()
-    for scope in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for scope in ast.walk(tree_of(path)):
         if not isinstance(scope, ast.FunctionDef | ast.AsyncFunctionDef | ast.Module):
             continue
         named = defaultdict(list)
