@@ -224,6 +224,7 @@ def test_a_warning_stands_at_the_line_of_the_caller() -> None:
     assert [w.filename for w in caught if w.category is sf.UnprotectedWarning] == [__file__]
 
 
+@pytest.mark.slow
 def test_cancelled_while_a_release_is_saved(tmp_path: Path) -> None:
     release = sf.anonymize({"age": list(range(300_000))}, quasi=["age"], k=5)
 

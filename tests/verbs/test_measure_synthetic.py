@@ -192,6 +192,7 @@ def test_a_table_of_another_tool(people: pl.DataFrame, release: Any) -> None:
     assert set(found["synthetic"]) == {"rows", "utility"}
 
 
+@pytest.mark.slow
 def test_of_an_out_of_core_table_the_rows_held_out_are_not_known(people: pl.DataFrame, tmp_path: Path) -> None:
     people.drop("name").write_parquet(tmp_path / "people.parquet")
     drawn = sf.synthesize(sf.scan(tmp_path / "people.parquet"), "gaussian-copula", seed=1, to=tmp_path / "out")

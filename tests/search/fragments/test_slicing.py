@@ -113,6 +113,7 @@ def test_columns_beside_the_sensitive_one() -> None:
     assert sliced(rows, 3).tables["sensitive"].columns == ["bucket", "s"]  # where alpha is not said, it leaves
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(60))
 @given(
     st.lists(st.tuples(*map(st.sampled_from, ("xyz", "uv", "ijk"))), min_size=2, max_size=6),
