@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import faulthandler
 import gc
 import math
@@ -44,9 +45,8 @@ gc.set_threshold(20_000)  # at the default of 700, an eighth of all time went in
 
 
 HANGS = 600  # seconds
-AGAIN = (
-    30  # seconds; the clock of pytest itself starts a thread and waits for its end with every test, a 15th of all time
-)
+# Seconds after which it is set again: pytest's own clock, a thread with every test, took a 15th of all time.
+AGAIN = 30
 _clock = {"stderr": 2, "set": -math.inf}
 
 
@@ -67,7 +67,7 @@ def pytest_runtest_protocol() -> Generator[None, bool, bool]:
 def pytest_unconfigure() -> None:
     """What ends the process may take its time."""
     faulthandler.cancel_dump_traceback_later()
-    gc.unfreeze()
+    atexit.register(gc.unfreeze)  # pytest looks for garbage a last time before, five times over
 
 
 @pytest.hookimpl(tryfirst=True)
