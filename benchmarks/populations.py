@@ -25,7 +25,7 @@ def run() -> list[Figure]:
     people = pl.concat([table, resample(table, PEOPLE - table.height, redraw=0)])
     asked = {"quasi": table.columns, "hierarchies": files, "ends": "exact"}
     figures = []
-    for search, plain in (("optimal", "optimal"), ("mpalm", "mondrian")):
+    for search, plain in (("optimal", "optimal"), ("mpalm", "mondrian"), ("spalm", "spalm")):
         seconds, _ = _searched(people, asked | {"search": plain}, sf.KAnonymity(K))
         alone = median(seconds)
         figures.append(figure(GROUP, f"k = {K} of {PEOPLE:,} people, {plain}: the search, CPU seconds", seconds))

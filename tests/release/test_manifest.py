@@ -69,7 +69,7 @@ def test_a_stream_of_another_number_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_manifest_of_a_stream_does_not_lose_fields(tmp_path: Path) -> None:
-    kept = KEPT / f"stream_{STREAM}" / "castle"
+    kept = KEPT / f"stream_{STREAM}" / "castle_with_report"
     stream(tmp_path / "out", tmp_path / "in")
     assert keys(load_manifest(kept)) == keys(load_manifest(tmp_path / "out"))
 

@@ -197,6 +197,9 @@ def test_reports_of_several_tables_are_italian_where_the_manifest_asks_for_it() 
         assert translated_page(page, "it", missing) == set_report(
             release.manifest | {"about": {"language": "it"}}, frames
         )
+        for line in sf.explain(release).lines:
+            for said in line:
+                translated(said, "it", missing)
     assert missing == []
 
 

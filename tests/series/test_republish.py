@@ -11,6 +11,7 @@ import stat
 import subprocess
 import sys
 import textwrap
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -208,6 +209,21 @@ def test_tables_of_another_schema_are_refused(place):
         sf.republish(JANUARY, FEBRUARY, state="s.bin")
     with pytest.raises(errors.OutputError, match="belongs to release 1"):
         sf.republish(None, FEBRUARY, state="s.bin", **ROLES)
+
+
+def test_columns_of_another_kind_are_refused(place):
+    _first()
+    old = states.read(place / "s.bin", states.secret_from(None))
+    for name, values in (("age", ["30", "forty"]), ("disease", [1, 2])):
+        with pytest.raises(errors.ColumnError, match=f'"{name}" is of another kind than in the release before') as told:
+            sf.republish("a", {**FEBRUARY, name: values}, state="s.bin")
+        assert "forty" not in str(told.value)
+    whole = sf.republish("a", {**FEBRUARY, "age": [30.0, 40.5]}, state="s.bin")  # numbers all the same
+    assert whole.kept.state.kinds == {"age": "decimal", "disease": "text"}
+    missing = sf.republish("a", {**FEBRUARY, "age": [None, None]}, state="s.bin")
+    assert missing.kept.state.kinds == old.kinds == {"age": "integer", "disease": "text"}
+    states.write(place / "s.bin", replace(old, kinds={}), states.secret_from(None))  # as earlier states were
+    assert sf.republish("a", {**FEBRUARY, "age": ["30", "forty"]}, state="s.bin").turnover.number == 2
 
 
 def test_the_state_never_stands_in_the_release(place):

@@ -42,6 +42,7 @@ def stream(
     state: Annotated[
         Path | None, option("--state", "A private file to go on from, after a stop too.", WRITING, "FILE")
     ] = None,
+    language: options.Language = None,
     once: Annotated[bool, option("--once", "Stop when all files are taken.", WRITING)] = False,
     finish: Annotated[bool, option("--finish", "Stop then, and release what waits.", WRITING)] = False,
     as_json: options.Json = False,
@@ -69,6 +70,7 @@ def stream(
         ("roles", "time"): time,
         ("output", "path"): None if target is None else str(target.absolute()),
         ("output", "format"): format,
+        ("about", "language"): language,
     }
     named = inputs.NamedSource(source, ()) if source.suffix == ".toml" else inputs.NamedSource(None, (str(source),))
     policy = check_stream(options.draft(named, given, require, faults))

@@ -1,4 +1,4 @@
-"""Policies of streams: [input], [roles], [hierarchies], [[require]], [stream] and [output], as `stream` is asked."""
+"""Policies of streams: [input], [roles], [hierarchies], [[require]], [stream], [output] and [about]."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from sfumato.core.wording import count
 from sfumato.errors import PolicyError, did_you_mean
 from sfumato.policyfile.file import Draft, checked_table, hierarchies_of, requirements_of
 from sfumato.policyfile.tables import Faults, PolicyTable
+from sfumato.release.about import checked_about
 
-TABLES = ("input", "roles", "hierarchies", "require", "stream", "output")
+TABLES = ("input", "roles", "hierarchies", "require", "stream", "output", "about")
 
 
 def _listed(value: object) -> object:
@@ -83,6 +84,9 @@ def check_stream(draft: Draft) -> StreamPolicy:
         faults.tell("path is missing; name a folder, or give -o", "output", "path")
     if not roles.quasi and "quasi" not in bad["roles"]:
         faults.tell("quasi is missing; name the columns to blur, or give --quasi", "roles", "quasi")
+    about, wrong = checked_about(draft.tables.get("about"))
+    for key, fault in wrong:
+        faults.tell(fault, "about", *([key] if key else []))
     recipes = hierarchies_of(draft, None, faults)
     require = list(requirements_of(draft, faults, False).values())
     if faults:
@@ -91,6 +95,6 @@ def check_stream(draft: Draft) -> StreamPolicy:
     if stream.state is not None:
         keywords["state"] = draft.folder / stream.state
     keywords |= {name: value for name, value in roles.model_dump().items() if value}
-    keywords |= {"hierarchies": recipes or None, "require": require or None}
+    keywords |= {"hierarchies": recipes or None, "require": require or None, "about": about or None}
     keywords |= {"to": draft.folder / str(output.path), "format": output.format or "csv"}
     return StreamPolicy(draft.folder / str(source.path), keywords)

@@ -20,6 +20,8 @@ from sfumato.release.manifest import NAME, STREAM, load_manifest
 from sfumato.release.verify import INTEGRITY, Verification
 
 SIGNATURE = "signature.json"
+REPORT = "report.html"
+REPORTS = (REPORT, "report.pdf")  # which somebody may have made again, or before the manifest names them
 
 
 def holds_stream(folder: Path) -> bool:
@@ -39,6 +41,11 @@ def verify_stream(folder: Path) -> Verification:
     document = load_manifest(folder)
     if not _is_sound(document):
         raise ReadError(f'"{folder / NAME}" is no manifest of a stream')
+    return examined_stream(folder, document)
+
+
+def examined_stream(folder: Path, document: Any) -> Verification:
+    """The same of a manifest that is not in the folder yet."""
     quasi, files = list(document["quasi"]), list(document["files"])
     columns = {*quasi, *document["sensitive"], *document["insensitive"]}
     k, l, reuse = document["k"], dict(document["l"]), document["search"].get("reuse", 0)
@@ -68,7 +75,13 @@ def verify_stream(folder: Path) -> Verification:
         for i, name in enumerate(l):
             fewest = int(sizes.get_column(f"values {i}").min())  # type: ignore[arg-type]
             values[name] = min(values.get(name, fewest), fewest)
-    strange = {one.name for one in folder.iterdir()} - {one["file"] for one in files} - {NAME, SIGNATURE}
+    beside = document.get("beside", [])
+    for one in beside:
+        place = folder / one["file"]
+        if not place.is_file() or _sha256(place) != one["sha256"]:
+            faults.append(f"{one['file']} is missing or another file")
+    known = {one["file"] for one in (*files, *beside)} | {NAME, SIGNATURE, *REPORTS}
+    strange = {one.name for one in folder.iterdir()} - known
     faults += [f"{name} is no file of the stream" for name in sorted(strange) if not name.startswith(".")]
     sentence = "The files are those that the manifest describes."
     promises = [Promise(INTEGRITY, {}, (), not faults, len(faults), 0, sentence, "; ".join(faults) or None)]
@@ -86,7 +99,8 @@ def _is_sound(document: Any) -> bool:
         columns = [*document["quasi"], *document["sensitive"], *document["insensitive"]]
         lists = [document[name] for name in ("quasi", "sensitive", "insensitive", "files")]
         files, k, l, search = document["files"], document["k"], document["l"], document["search"]
-        names = [one["file"] for one in files]
+        beside = document.get("beside", [])
+        names = [one["file"] for one in (*files, *beside)]
         return (
             all(isinstance(one, list) for one in lists)
             and all(isinstance(name, str) for name in columns)
@@ -101,7 +115,9 @@ def _is_sound(document: Any) -> bool:
             and all(whole(bound, 1) for bound in l.values())
             and all(isinstance(name, str) and name and Path(name).name == name for name in names)
             and len({*names}) == len(names)
-            and all(whole(one["rows"], 1) and isinstance(one["sha256"], str) for one in files)
+            and all(whole(one["rows"], 1) for one in files)
+            and isinstance(beside, list)
+            and all(isinstance(one["sha256"], str) for one in (*files, *beside))
         )
     except (KeyError, TypeError, ValueError, AttributeError):
         return False
@@ -112,6 +128,11 @@ def _sizes(table: pl.DataFrame, classes: pl.DataFrame, quasi: list[str], held: l
     found = table.join(classes, on=quasi, how="semi", nulls_equal=True)
     counted = (pl.col(name).n_unique().alias(f"values {i}") for i, name in enumerate(held))
     return found.group_by(quasi).agg(pl.len().alias("rows"), *counted)
+
+
+def promises_before(document: Any) -> list[Promise]:
+    """What is promised of a stream that goes on, before its files were counted."""
+    return _promises(document, list(document["quasi"]), document["k"], dict(document["l"]), None, {}, True)
 
 
 def _promises(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import polars as pl
@@ -30,11 +30,7 @@ def set_report(manifest: Mapping[str, Any], tables: Mapping[str, pl.DataFrame]) 
     """The page of HTML, in the language that the manifest asks for: all it says comes from the manifest and the tables,
     so it may be published with them."""
     promises = manifest["promises"]
-    holds = all(promise["holds"] for promise in promises)
-    promised = count(len(promises), "promise")
-    stated = sum(promise["how"] == STATED for promise in promises)
-    kept = f"kept, {stated} of them by the owner's word" if stated else "kept"
-    first = f"{promised}: {kept if holds else 'NOT KEPT'}" if promises else "Nothing is promised of these tables"
+    first = kept(promises) if promises else "Nothing is promised of these tables"
     called = f"{count(len(tables), 'table')} published{' together' if len(tables) > 1 else ''}: release report"
     body = [
         tag("header", tag("h1", first), tag("p", called.split(":")[0], "."), *map(_open, promises)),
@@ -42,13 +38,22 @@ def set_report(manifest: Mapping[str, Any], tables: Mapping[str, pl.DataFrame]) 
             "main",
             *map(_promise, promises),
             section("about", "About this release", facts(lines(manifest), "record")),
-            _method(manifest),
+            method_section(manifest),
             _links(manifest),
-            *(_rows(one, tables[one["name"]]) for one in manifest["tables"]),
+            *(rows_section(one, tables[one["name"]]) for one in manifest["tables"]),
         ),
         tag("footer", f"Made by Sfumato {manifest['sfumato']} from the manifest and the tables."),
     ]
     return translated_page(html(called, style_of("page.css", "evidence.css"), body), spoken(manifest))
+
+
+def kept(promises: Sequence[Mapping[str, Any]]) -> str:
+    """How many promises there are, and whether they are kept."""
+    promised = count(len(promises), "promise")
+    if not all(promise["holds"] for promise in promises):
+        return f"{promised}: NOT KEPT"
+    stated = sum(promise["how"] == STATED for promise in promises)
+    return f"{promised}: kept, {stated} of them by the owner's word" if stated else f"{promised}: kept"
 
 
 def _open(promise: Mapping[str, Any]) -> Markup | None:
@@ -61,18 +66,24 @@ def _promise(promise: Mapping[str, Any]) -> Markup:
     """A promise, how it is known, and the attack that it stops."""
     known = SET_PROMISES.get(promise["model"])
     title = promise["model"] if known is None or not known.words else known.words
-    said = [tag("p", promise["sentence"]), tag("p", KNOWN.get(promise["how"], promise["how"]))]
+    stops = tag("p", tag("strong", "It stops: "), known.stops) if known is not None and known.stops else None
+    return promise_section(title, promise, KNOWN, stops)
+
+
+def promise_section(
+    title: object, promise: Mapping[str, Any], how: Mapping[str, str], more: Markup | None = None
+) -> Markup:
+    """A promise, and how it is known, which `how` has words for."""
+    said = [tag("p", promise["sentence"]), tag("p", how.get(promise["how"], promise["how"]))]
     if promise["measured"] is not None and promise["how"] == PROVEN:
         measured = f"Measured {number(promise['measured'])}, asked {number(promise['bound'])}."
         said.append(tag("p", measured, "" if promise["holds"] else " It does not hold."))
     if promise["note"]:
         said.append(tag("p", "Note: ", promise["note"], class_="quiet"))
-    if known is not None and known.stops:
-        said.append(tag("p", tag("strong", "It stops: "), known.stops))
-    return tag("section", tag("h2", title), *said)
+    return tag("section", tag("h2", title), *said, more)
 
 
-def _method(manifest: Mapping[str, Any]) -> Markup:
+def method_section(manifest: Mapping[str, Any]) -> Markup:
     """How the tables were made, and of which columns."""
     policy, method, before = manifest["policy"], manifest["method"], manifest["input"]["rows"]
     rows = [[what.replace("_", " "), join([_value(value)])] for what, value in method.items() if value is not None]
@@ -91,6 +102,8 @@ def _method(manifest: Mapping[str, Any]) -> Markup:
 
 def _value(value: Any) -> str | Markup:
     """A value as text; a name, which no language has another word for, is set apart."""
+    if isinstance(value, Markup):
+        return value
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int | float):
@@ -113,7 +126,7 @@ def _links(manifest: Mapping[str, Any]) -> Markup | None:
     return tag("section", tag("h2", "How they belong together"), table(["link", "tables", "by"], rows, "Links"))
 
 
-def _rows(said: Mapping[str, Any], frame: pl.DataFrame) -> Markup:
+def rows_section(said: Mapping[str, Any], frame: pl.DataFrame) -> Markup:
     """The first rows of a table."""
     counted = {"value", "status"} <= {*frame.columns}
     first = frame.head(CELLS if counted else SHOWN)
@@ -122,5 +135,5 @@ def _rows(said: Mapping[str, Any], frame: pl.DataFrame) -> Markup:
     cells = [[tag("bdi", cell) for cell in row] for row in zip(*texts, strict=True)]
     left = frame.height - first.height
     more = tag("p", f"and {number(left)} more in its file") if left else None
-    found = tag("div", table(head, cells, "First rows", "counted"), class_="wide")
+    found = tag("div", table(head, cells, "First rows", "counted"), class_="scroll")
     return tag("section", tag("h2", name(said["name"]), f": {count(frame.height, 'row')}"), join([found, more]))

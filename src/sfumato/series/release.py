@@ -67,6 +67,10 @@ def next_release(
     if state is not None and kind != state.kind:
         what = f'"{person}" is of another kind than in the release before, so that nobody would be known again'
         raise ColumnError(what, got=kind, allowed=state.kind, hint="give the column the type that it had")
+    kinds = {name: kind_of(frame.schema[name]) for name in (*quasi, sensitive) if frame[name].count()}
+    if state is not None:
+        _refuse_other_kinds(kinds, state)
+        kinds = {**state.kinds, **kinds}
     number = 1 if state is None else state.number + 1
     rng = secret.generator(seed, number)
     people, frame, rows = _people(frame, person, secret, state)
@@ -99,7 +103,7 @@ def next_release(
     real = groups.row >= 0
     group[groups.row[real]] = names[groups.group[real]]
     after = _remembered(state, people, rows, groups.signature, code, group, number)
-    kept = State(number, m, person, kind, tuple(quasi), sensitive, tuple(known), groups.signatures, after)
+    kept = State(number, m, person, kind, tuple(quasi), sensitive, tuple(known), groups.signatures, after, kinds)
     last = people.get_column("last").fill_null(-1).to_numpy()
     before = 0 if state is None else int((state.people.get_column("last") == number - 1).sum())
     stayed = int((last == number - 1).sum()) if number > 1 else 0
@@ -117,6 +121,17 @@ def next_release(
         int((kept_values < m).sum()),
     )
     return GroupedTables(tables, roles), replace(kept, before=None if state is None else state.serial), turnover
+
+
+def _refuse_other_kinds(kinds: Mapping[str, str], state: State) -> None:
+    """Refuse columns whose values are of another kind than in the release before: numbers read as texts would print
+    other ranges, and sensitive values other texts. Whole numbers and others are alike among quasi-identifiers."""
+    for name, kind in kinds.items():
+        was = state.kinds.get(name, kind)
+        if kind != was and not ({kind, was} <= {"integer", "decimal"} and name != state.sensitive):
+            what = f'"{name}" is of another kind than in the release before'
+            hint = "read it in the same way: one text among numbers makes all of them texts"
+            raise ColumnError(what, got=kind, allowed=was, hint=hint)
 
 
 def _people(

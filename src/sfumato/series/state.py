@@ -11,7 +11,7 @@ import hmac
 import json
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from io import BytesIO
@@ -62,6 +62,7 @@ class State:
     values: tuple[str, ...]  # the text of each code
     signatures: Signatures
     people: pl.DataFrame
+    kinds: Mapping[str, str] = field(default_factory=dict)  # of the other columns, where earlier states knew them
     serial: str = field(default_factory=lambda: secrets.token_hex(16))
     before: str | None = None
     manifests: tuple[str, ...] = ()
@@ -148,6 +149,7 @@ def pack(state: State, secret: Secret) -> bytes:
             "m": state.m,
             "person": state.person,
             "kind": state.kind,
+            "kinds": dict(state.kinds),
             "quasi": list(state.quasi),
             "sensitive": state.sensitive,
             "values": list(state.values),

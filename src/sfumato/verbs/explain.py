@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ import polars as pl
 
 from sfumato.core.parameters import path_of
 from sfumato.core.protocols import PROVEN
-from sfumato.core.wording import count, listed
+from sfumato.core.wording import count, quoted
 from sfumato.criteria.sets import SET_PROMISES
 from sfumato.engines.files.bytes import read_back
 from sfumato.engines.labelled import labelled
@@ -28,7 +28,7 @@ from sfumato.report.explanation import Explanation, explanation
 from sfumato.report.files import as_verified
 from sfumato.report.manifest import spoken
 from sfumato.report.sections.headline import reach_from
-from sfumato.report.translation import language_of
+from sfumato.report.translation import language_of, translated
 
 __all__ = ["explain"]
 
@@ -60,7 +60,8 @@ def explain(release: Any, *, language: str | None = None) -> Explanation:
         said = chosen or spoken(manifest)
         return explanation(manifest, rows, release.reach, checked=True, where=where, language=said)
     if isinstance(release, ReleaseSet):
-        return _explained(release.verification, release.manifest, None)
+        chosen = None if language is None else language_of(language)
+        return _explained(release.verification, release.manifest, None, chosen or spoken(release.manifest))
     if not isinstance(release, str | Path):
         hint = "pass what anonymize, mask or synthesize gives, or the folder of a release"
         raise PolicyError("explain looks at a release", got=type(release).__name__, hint=hint)
@@ -74,15 +75,16 @@ def explain_folder(
 
     `table` has the rows, where they are a table of a database; without it those are not looked at, and verify is None.
     """
+    manifest: dict[str, Any] = load_manifest(folder)
+    chosen = None if language is None else language_of(language)
     if has_several(folder):
         found = verify_folder(folder)
-        return _explained(found, load_manifest(folder), str(folder)), found
+        return _explained(found, manifest, str(folder), chosen or spoken(manifest)), found
     if holds_stream(folder):
         found = verify_stream(folder)
-        return _explained_stream(found, load_manifest(folder), str(folder)), found
+        return _explained_stream(found, manifest, str(folder), chosen or spoken(manifest)), found
     data = read_manifest(folder).data
-    manifest: dict[str, Any] = load_manifest(folder)
-    chosen = spoken(manifest) if language is None else language_of(language)
+    chosen = chosen or spoken(manifest)
     if data.file is None and table is None:
         reach = reach_from(manifest, None)
         return explanation(manifest, None, reach, checked=False, where=str(folder), language=chosen), None
@@ -102,8 +104,8 @@ def explain_folder(
     return explanation(manifest, rows, reach, checked=True, where=str(folder), language=chosen), found
 
 
-def _explained_stream(found: Verification, manifest: Mapping[str, Any], where: str) -> Explanation:
-    """The same of a stream, in English."""
+def _explained_stream(found: Verification, manifest: Mapping[str, Any], where: str, language: str) -> Explanation:
+    """The same of a stream."""
     files, done = count(len(manifest["files"]), "file"), "finished" if manifest.get("finished") is True else "going on"
     lines = [("What it is", f"{count(found.rows, 'row')} of a stream in {files}, released while they came; {done}.")]
     for promise in found.promises:
@@ -118,13 +120,13 @@ def _explained_stream(found: Verification, manifest: Mapping[str, Any], where: s
         ("It leaves open", "When each row left tells about when it came, and files side by side tell more than one.")
     )
     lines.append(("To check it", f"sfumato verify {shlex.quote(where)}"))
-    return Explanation(tuple(lines))
+    return _in_language(lines, language)
 
 
-def _explained(found: Verification, manifest: Mapping[str, Any], where: str | None) -> Explanation:
-    """The same of tables that are published together, in English: what is promised of all of them is what counts."""
+def _explained(found: Verification, manifest: Mapping[str, Any], where: str | None, language: str) -> Explanation:
+    """The same of tables that are published together: what is promised of all of them is what counts."""
     names = [str(one.get("name") or one["file"]) for one in manifest["tables"]]
-    lines = [("What it is", f"{count(len(names), 'table')} published together: {listed(names)}.")]
+    lines = [("What it is", f"{count(len(names), 'table')} published together: {quoted(names)}.")]
     for promise in found.promises:
         if promise.model == INTEGRITY:
             continue
@@ -135,4 +137,10 @@ def _explained(found: Verification, manifest: Mapping[str, Any], where: str | No
             lines += [("It stops", variant.stops), ("It leaves open", variant.leaves)]
     if where is not None:
         lines.append(("To check it", f"sfumato verify {shlex.quote(where)}"))
-    return Explanation(tuple(lines))
+    return _in_language(lines, language)
+
+
+def _in_language(lines: Sequence[tuple[str, str]], language: str) -> Explanation:
+    return Explanation(
+        tuple((translated(term, language), translated(said, language)) for term, said in lines), language
+    )

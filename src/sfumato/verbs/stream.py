@@ -41,6 +41,7 @@ def stream(
     finish: bool = False,
     format: str = "csv",
     poll: float = 1.0,
+    about: Mapping[str, Any] | None = None,
 ) -> Stream:
     """Release the rows of a stream while they arrive, none of them later than a delay.
 
@@ -72,6 +73,9 @@ def stream(
         "csv" or "parquet"; a private file from which a run goes on that was ended or killed, beside which Spark's own
         checkpoint stands; whether to stop when all that is there was taken, and whether to release what then waits,
         which is done without a `state` anyway; and how many seconds to wait for more.
+    about
+        For the same: what the release is about, in its owner's words, as for `anonymize`. "language" is that of its
+        report.
 
     Examples
     --------
@@ -86,7 +90,7 @@ def stream(
     asked = parse_request(
         algorithm, person=person, quasi=quasi, sensitive=sensitive, insensitive=insensitive, identifying=identifying,
         require=require, delay=delay, hierarchies=hierarchies, domains=domains, ends=ends, seed=seed, time=time,
-        unprotected=unprotected,
+        unprotected=unprotected, about=about,
     )  # fmt: skip
     if is_spark(source):
         from sfumato.series.streams.spark import SparkStream
@@ -94,8 +98,8 @@ def stream(
         return SparkStream(source, asked, to, state, once, finish, format, poll)
     if isinstance(source, str | Path):
         return FolderStream(path_of(source), asked, to, state, once, finish, format, poll)
-    if to is not None or state is not None or once or finish:
+    if to is not None or state is not None or once or finish or about is not None:
         raise PolicyError(
-            "to, state, once and finish are for a folder in which files arrive, and for Spark", got="frames"
+            "to, state, once, finish and about are for a folder in which files arrive, and for Spark", got="frames"
         )
     return Stream(source, asked)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -15,6 +16,8 @@ import pytest
 import sfumato as sf
 from sfumato.cli import main
 from sfumato.errors import ColumnError, OutputError, PolicyError, ReadError
+from sfumato.report.stream import labels_of, stream_report
+from sfumato.report.translation import Missing, translated, translated_page
 from sfumato.series.streams import written as written_module
 
 ASKED: dict[str, Any] = {
@@ -390,3 +393,62 @@ def test_a_stream_is_explained(arriving: Path, tmp_path: Path, capsys: pytest.Ca
     (tmp_path / "out" / "batch-000001.csv").write_text("age\n1\n", encoding="utf-8")
     assert main(["explain", str(tmp_path / "out")]) == 1
     assert "NOT KEPT" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("person", ["who", None])
+def test_a_report_stands_beside_the_files(arriving: Path, tmp_path: Path, person: str | None) -> None:
+    out, asked = tmp_path / "out", {**ASKED, "person": person, "identifying": [] if person else ["who"]}
+    stream = sf.stream(arriving, to=out, state=tmp_path / "s", once=True, **asked, about={"dataset": "Readings"})
+    waits = [one.height for one in stream]
+    manifest = json.loads((out / "manifest.json").read_text("utf-8"))
+    page = (out / "report.html").read_text("utf-8")
+    assert manifest["beside"] == [{"file": "report.html", "sha256": hashlib.sha256(page.encode()).hexdigest()}]
+    assert f"{sum(waits)} rows in {len(waits)} files" in page
+    assert "It goes on" in page
+    assert "Rows suppressed" not in page  # which would tell when
+    for _ in sf.stream(arriving, to=out, state=tmp_path / "s", finish=True, **asked, about={"language": "it"}):
+        pass
+    manifest = json.loads((out / "manifest.json").read_text("utf-8"))
+    there = (out / "report.html").read_text("utf-8")
+    assert '<html lang="it">' in there
+    plain = {name: value for name, value in manifest.items() if name not in ("beside", "about")}
+    found = [one for one in sf.verify(out).promises if one.model != "integrity"]
+    first = pl.read_csv(out / "batch-000001.csv", infer_schema=False)
+    page = stream_report(plain, found, first, labels_of(out, manifest))  # of what is published, and nothing else
+    missing = Missing()
+    assert translated_page(page, "it", missing) == there
+    for term, said in sf.explain(out, language="en").lines:
+        assert translated(term, "it", missing) != term
+        translated(said, "it", missing)
+    assert missing == []
+    assert f">{manifest['suppressed']}</dd>" in page
+    assert "Measured 3, asked 3." in page
+    assert ("k-anonymity of people" in page) == (person is not None)
+    assert ("Rows are counted, and not people" in page) == (person is None)
+    (out / "report.html").write_text(page, encoding="utf-8")
+    assert sf.verify(out).outcome == "broken"
+
+
+def test_the_report_of_z_anonymity(arriving: Path, tmp_path: Path) -> None:
+    asked: dict[str, Any] = {"insensitive": ["row"], "identifying": ["age", "sex"], "person": "who"}
+    out = tmp_path / "out"
+    for _ in sf.stream(arriving, to=out, once=True, quasi="disease", search=sf.ZAnonymity(12, 25), **asked):
+        pass
+    missing = Missing()
+    page = (out / "report.html").read_text("utf-8")
+    assert "No row waits" in page
+    translated_page(page, "it", missing)
+    assert missing == []
+
+
+def test_a_report_outlives_files_that_were_taken_away(arriving: Path, tmp_path: Path) -> None:
+    out, asked = tmp_path / "out", {**ASKED, "to": tmp_path / "out", "state": tmp_path / "s"}
+    assert [*sf.stream(arriving, once=True, **asked)]
+    (out / "batch-000001.csv").unlink()
+    for _ in sf.stream(arriving, finish=True, **asked):
+        pass
+    page = (out / "report.html").read_text("utf-8")
+    assert "NOT KEPT" in page
+    assert "batch-000001.csv is missing" in page
+    with pytest.raises(PolicyError, match="about are for a folder"):
+        sf.stream([], quasi="age", require=[sf.KAnonymity(2)], delay=4, about={"language": "it"})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import polars as pl
@@ -16,6 +16,7 @@ from sfumato.core.wording import quoted
 from sfumato.criteria import DistinctLDiversity, KAnonymity
 from sfumato.errors import ColumnError, PolicyError
 from sfumato.hierarchies.spec import parse
+from sfumato.release.about import about_of
 from sfumato.release.ends import ends_named
 from sfumato.release.request import criteria, recipes_of, warn_of_unprotected
 from sfumato.series.streams.columns import domains_of
@@ -70,6 +71,7 @@ class StreamSpec:
     ends: str
     seed: int
     time: str | None
+    about: Mapping[str, Any] = field(default_factory=dict)  # in its owner's words, which may be others later
 
     def plain(self) -> dict[str, Any]:
         """What is asked, in plain values: a run that goes on is asked for the same."""
@@ -139,6 +141,7 @@ def parse_request(
     seed: Any,
     time: Any,
     unprotected: Any = (),
+    about: Any = None,
 ) -> StreamSpec:
     """The parameters of the verb, checked."""
     names = column_names(quasi, "quasi")
@@ -176,7 +179,7 @@ def parse_request(
     number = secret_seed(parameters.seed_of(seed), "stream") & (2**63 - 1)
     return StreamSpec(
         algorithm, roles, person, k, l, delay, hierarchies, domains_of(domains, names), ends_named(ends),
-        number or 1, time,
+        number or 1, time, about_of(about, [name for _, names in roles.named() for name in names]),
     )  # fmt: skip
 
 

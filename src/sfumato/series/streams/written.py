@@ -17,8 +17,12 @@ from sfumato.core.parameters import one_of, path_of, real_number
 from sfumato.core.protocols import BY_CONSTRUCTION, PROVEN, STATED
 from sfumato.engines.atomic import atomic_file, hold
 from sfumato.engines.files.bytes import sha256, write_table
+from sfumato.engines.files.read import read
 from sfumato.errors import OutputError, PolicyError
 from sfumato.release.manifest import NAME, STREAM
+from sfumato.release.stream_folder import REPORT, examined_stream, promises_before
+from sfumato.release.verify import INTEGRITY
+from sfumato.report.stream import labels_of, stream_report
 from sfumato.series.streams.request import StreamSpec
 from sfumato.series.streams.state import StreamState, load_state, save_state, state_place
 from sfumato.series.streams.stream import Stream
@@ -53,6 +57,7 @@ class WrittenStream(Stream):
         self._taken: list[str] = []
         self._batches: list[dict[str, Any]] = []
         self._schema: pl.DataFrame | None = None
+        self._first: pl.DataFrame | None = None  # the first batch, as it was published
         try:
             self._resume()
         except BaseException:
@@ -158,6 +163,7 @@ class WrittenStream(Stream):
         document: dict[str, Any] = {
             "sfumato": version("sfumato"),
             "stream": STREAM,
+            **({"about": dict(spec.about)} if spec.about else {}),
             "quasi": list(spec.roles.quasi[0]),
             "sensitive": list(spec.roles.sensitive),
             "insensitive": list(spec.roles.insensitive),
@@ -180,5 +186,21 @@ class WrittenStream(Stream):
         }
         if finished:
             document["suppressed"] = self.suppressed
+        page = self._report(document)
+        with atomic_file(self._to / REPORT, overwrite=True) as part:
+            part.write_text(page, encoding="utf-8")
+        document["beside"] = [{"file": REPORT, "sha256": sha256(self._to / REPORT)}]
         with atomic_file(self._to / NAME, overwrite=True) as part:
             part.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+
+    def _report(self, document: dict[str, Any]) -> str:
+        """The report of what is published by now; at the end all of it is counted again from the files."""
+        place = self._to / self._batches[0]["file"] if self._batches else None
+        if self._first is None and place is not None and place.is_file():  # which may be elsewhere by now
+            self._first = read(place, verbatim=True)
+        if not document["finished"]:
+            return stream_report(document, promises_before(document), self._first, None)
+        found = examined_stream(self._to, document)
+        held = [promise for promise in found.promises if promise.model != INTEGRITY or not promise.holds]
+        labels = None if found.outcome == "broken" else labels_of(self._to, document)
+        return stream_report(document, held, self._first, labels)
