@@ -219,6 +219,8 @@ if TYPE_CHECKING:
     from sfumato.tables import Redesign as Redesign
     from sfumato.tables import Requests as Requests
     from sfumato.tables import TabularAdjustment as TabularAdjustment
+    from sfumato.tables.linked import TableSet as TableSet
+    from sfumato.tables.linked_release import ProtectedTables as ProtectedTables
     from sfumato.tables.release import ProtectedTable as ProtectedTable
     from sfumato.tables.values import StatTable as StatTable
     from sfumato.verbs import anonymize as anonymize
@@ -301,6 +303,8 @@ _HOMES = {
         "Requests",
         "TabularAdjustment",
     ),
+    "sfumato.tables.linked": ("TableSet",),
+    "sfumato.tables.linked_release": ("ProtectedTables",),
     "sfumato.tables.release": ("ProtectedTable",),
     "sfumato.tables.values": ("StatTable",),
     "sfumato.verbs.stream": ("stream",),

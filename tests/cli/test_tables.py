@@ -90,3 +90,65 @@ def test_faults_are_told_together(run: Run, visits: Path, tmp_path: Path) -> Non
     assert done.code == 2
     assert 'the first along "ward", in row 1' in done.err
     assert run("tables", "audit", "visits.csv").code == 2
+
+
+LINKED = """
+[input]
+path = "regions.csv"
+
+[[tables]]
+name = "county"
+by = "region"
+levels = { region = 1 }
+hierarchies = { region = "county.csv" }
+
+[[tables]]
+name = "size"
+by = "region"
+levels = { region = 1 }
+
+[hierarchies]
+region = "size.csv"
+
+[[rule]]
+rule = "minimum-frequency"
+n = 5
+
+[output]
+path = "set"
+"""
+
+
+def test_linked_tables_together_and_one_after_the_other(run: Run, tmp_path: Path) -> None:
+    people = {"A": 11, "B": 7, "I": 3, "J": 9, "K": 4}
+    (tmp_path / "regions.csv").write_text("region\n" + "".join(f"{r}\n" * n for r, n in people.items()), "utf-8")
+    (tmp_path / "county.csv").write_text("A,c1,*\nI,c1,*\nB,c4,*\nJ,c10,*\nK,c10,*\n", "utf-8")
+    (tmp_path / "size.csv").write_text("A,big,*\nB,big,*\nI,small,*\nJ,small,*\nK,small,*\n", "utf-8")
+    (tmp_path / "policy.toml").write_text(LINKED, "utf-8")
+    made = run("tables", "make", "policy.toml", "--json")
+    assert made.code == 0, made.err
+    assert made.json["cost"]["unsafe differences of tables"] == "1"
+    assert run("verify", "set").code == 0
+    assert run("tables", "audit", "set", "--json").json["exposed"] == 0
+    rule = ("--by", "region", "--levels", "region=1", "--rule", "minimum-frequency 5")
+    for kind in ("county", "size"):
+        assert run("tables", "make", "regions.csv", "--hierarchy", f"region={kind}.csv", *rule, "-o", kind).code == 0
+    both = run("tables", "audit", "county", "size")
+    assert both.code == 1
+    assert "1 hidden cell, of which 1 can be computed" in both.out
+    again = ("--hierarchy", "region=size.csv", *rule, "--with", "county", "-o", "second")
+    done = run("tables", "make", "regions.csv", *again)
+    assert done.code == 0, done.err
+    assert run("tables", "audit", "county", "second").code == 0
+    (tmp_path / "counted.csv").write_text("sex,value\n*,34\nf,20\nm,14\n", "utf-8")
+    beside = ("--rule", "minimum-frequency 5", "--with", "county", "-o", "third")
+    assert run("tables", "protect", "counted.csv", *beside).code == 0
+    (tmp_path / "counted.csv").write_text("sex,value\n*,33\nf,20\nm,13\n", "utf-8")
+    done = run("tables", "protect", "counted.csv", *beside, "--overwrite")
+    assert done.code == 2
+    assert "another value in each" in done.err
+    assert run("tables", "make", "regions.csv", *again[:-4], "--with", "counted.csv", "-o", "x").code == 2
+    (tmp_path / "policy.toml").write_text(LINKED.replace('by = "region"\n', "", 1) + "\n[table]\nby = 3\n", "utf-8")
+    done = run("tables", "make", "policy.toml")
+    for words in ("by is missing of table 1", "[[tables]] are several"):
+        assert words in done.err

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -72,6 +72,53 @@ class Plan:
     def number_writer(self) -> NumberWriter | None:
         """What writes numbers in the place of labels; None where all labels are written as they are."""
         return NumberWriter(self.numbers, self.number_labels()) if self.numbers.form else None
+
+
+@dataclass(frozen=True)
+class SumsAsked:
+    """What a table is asked to add up: rows by columns, or amounts, of whom, with how many of the largest."""
+
+    by: tuple[str, ...]
+    value: str | None = None
+    weight: str | None = None
+    contributor: str | None = None
+    request: str | None = None
+    largest: int = 3
+
+
+@dataclass(frozen=True)
+class AmountFacts:
+    """One look at all amounts before they are added up: how many rows lack one, their greatest sum by absolute value,
+    the least, after how many digits all are whole (None: after none that were tried), how many rows do not say whose
+    they are, and how many have no yes or no where somebody may have asked for confidentiality."""
+
+    lost: int
+    gross: float
+    least: float
+    least_weight: float
+    decimals: int | None
+    nobody: int
+    unclear: int
+
+
+SUM, GROSS, PEOPLE, ASKING = (RESERVED_PREFIX + one for one in ("sum", "gross", "people", "requests"))
+TOP = RESERVED_PREFIX + "largest "  # stands before the rank of a contribution
+
+
+class Sums(Protocol):
+    """Sums that an engine computes: what one contributor has in several rows is added up first. They are whole numbers,
+    in units of the last digit of an amount."""
+
+    def facts(self, digits: int) -> AmountFacts:
+        """What is to be known before anything is added up; up to so many digits are tried."""
+
+    def add_up(self, decimals: int, most: int) -> pl.DataFrame:
+        """The distinct tuples of the columns in their plain form, each with `COUNT`, `SUM`, `GROSS`, `PEOPLE`, `ASKING`
+        where asked, and `TOP` with 1 and so on. More than `most` tuples are TooManyCells."""
+
+    def totals(self, nodes: Mapping[str, pl.DataFrame | None], missing: Mapping[str, int]) -> pl.DataFrame:
+        """The same of coarser cells, after `add_up`: by these columns alone, as they are or, where there is a frame, by
+        the node (the second column) of each value (the first); `missing` is that of missing values."""
 
 
 class StagedRelease(Protocol):
@@ -157,6 +204,10 @@ class Engine(Protocol):
         More than `most` tuples are TooManyCells. What an interrupted count has found so far is kept in the folder
         `work`, and taken up there.
         """
+
+    def sums(self, asked: SumsAsked) -> AbstractContextManager[Sums | None]:
+        """Sums that are computed where the table lives; None where it cannot, and tuples are counted instead."""
+        return nullcontext()
 
     def singled(self, sets: Sequence[Sequence[str]]) -> list[int]:
         """For each set of columns how many rows have values of them, in their plain form, that no other row has."""

@@ -1,10 +1,10 @@
-"""Policies of statistical tables: [input], [table], [hierarchies], [[rule]], [protect] and [output] of a file, as
-`tabulate` and `protect` are asked."""
+"""Policies of statistical tables: [input], [table] or several [[tables]], [hierarchies], [[rule]], [protect] and
+[output] of a file, as `tabulate` and `protect` are asked."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,7 +15,7 @@ from sfumato.policyfile.baskets import BasketOutput
 from sfumato.policyfile.file import Draft, checked_table
 from sfumato.policyfile.tables import Faults, Origin, PolicyTable, make_recipe, make_variant
 
-TABLES = ("input", "table", "hierarchies", "rule", "protect", "output")
+TABLES = ("input", "table", "tables", "hierarchies", "rule", "protect", "output")
 
 
 def _listed(value: object) -> object:
@@ -30,6 +30,12 @@ class TabulationTable(PolicyTable):
     request: str | None = None
     record: str | None = None
     largest: Annotated[int, Field(ge=2, le=100)] | None = None
+    levels: dict[str, Annotated[int, Field(ge=0)]] | None = None
+
+
+class LinkedTabulation(TabulationTable):
+    name: str | None = None
+    hierarchies: dict[str, Any] | None = None
 
 
 class ProtectTable(PolicyTable):
@@ -42,14 +48,17 @@ class ProtectTable(PolicyTable):
     hide: list[dict[str, Any]] | None = None
     coalition: Annotated[int, Field(ge=0, le=10)] | None = None
     flags: bool | None = None
+    beside: Annotated[list[str] | None, BeforeValidator(_listed)] = None
 
 
 @dataclass(frozen=True)
 class StatisticalPolicy:
-    """A checked policy of a statistical table: what to read, how to count and protect it, where the release goes."""
+    """A checked policy of a statistical table, or of several: what to read, how to count and protect it, where the
+    release goes."""
 
     source: Origin
     counting: dict[str, Any]  # the keywords of `tabulate`
+    several: dict[str, dict[str, Any]]  # the same by table, where there is a set of them
     protecting: dict[str, Any]  # and of `protect`
     output: Path
     format: str
@@ -68,15 +77,22 @@ def check_statistical(draft: Draft) -> StatisticalPolicy:
     source = draft.source()
     if source is None:
         checked_table(draft, "input", faults)
+    several = _several(draft, faults) if "tables" in draft.tables else {}
     counted, bad = checked_table(draft, "table", faults, TabulationTable)
     protect, _ = checked_table(draft, "protect", faults, ProtectTable)
     output, bad_output = checked_table(draft, "output", faults, BasketOutput)
     assert isinstance(counted, TabulationTable)
     assert isinstance(protect, ProtectTable)
     assert isinstance(output, BasketOutput)
-    if counted.by is None and "by" not in bad:
+    if several and "table" in draft.tables:
+        faults.tell("is one table, and [[tables]] are several: name the columns under one of them", "table")
+    elif counted.by is None and "by" not in bad and "tables" not in draft.tables:
         faults.tell("by is missing; name the columns that cells are counted by, or give --by", "table", "by")
-    trees = _hierarchies(draft, counted.by or (), faults)
+    named = {name for one in several.values() for name in one["by"]} if several else {*(counted.by or ())}
+    trees = _hierarchies(draft, named, faults)
+    for one in several.values():
+        own = {name: tree for name, tree in trees.items() if name in one["by"]} | one.pop("hierarchies", {})
+        one |= {"hierarchies": own} if own else {}
     rules = _rules(draft, CELL_RULES, faults)
     extra = dict(protect.model_extra or {})
     method = make_variant(PROTECTIONS, "method", protect.method, extra, faults, ("protect",), ProtectTable.model_fields)
@@ -88,11 +104,39 @@ def check_statistical(draft: Draft) -> StatisticalPolicy:
     assert source is not None
     own = protect.model_dump(include=set(ProtectTable.model_fields) - {"method"})
     given = {name: value for name, value in own.items() if value is not None}
+    if protect.beside is not None:
+        given["beside"] = [draft.folder / one for one in protect.beside]
     keywords = {name: value for name, value in counted.model_dump().items() if value is not None}
+    given |= {"rules": rules, "method": method}
     return StatisticalPolicy(
-        source, keywords | ({"hierarchies": trees} if trees else {}), {"rules": rules, "method": method, **given},
+        source, keywords | ({"hierarchies": trees} if trees else {}), several, given,
         draft.folder / str(output.path), output.format or "csv", output.overwrite,
     )  # fmt: skip
+
+
+def _several(draft: Draft, faults: Faults) -> dict[str, dict[str, Any]]:
+    """The keywords of `tabulate` of each of several tables."""
+    written = draft.tables["tables"]
+    if not isinstance(written, list) or not all(isinstance(one, Mapping) for one in written):
+        faults.tell('must be a list of tables, each under [[tables]], as by = ["region"]', "tables")
+        return {}
+    found: dict[str, dict[str, Any]] = {}
+    for number, one in enumerate(written, 1):
+        checked, bad = checked_table(
+            replace(draft, tables={**draft.tables, "tables": dict(one)}), "tables", faults, LinkedTabulation
+        )
+        assert isinstance(checked, LinkedTabulation)
+        name = checked.name or f"table-{number}"
+        if name in found:
+            faults.tell(f"two tables have the name of table {number}", "tables")
+        if checked.by is None and "by" not in bad:
+            faults.tell(f"by is missing of table {number}; name the columns it is counted by", "tables")
+        written_keys = checked.model_dump(exclude={"name", "hierarchies"})
+        keywords = {key: value for key, value in written_keys.items() if value is not None}
+        own = replace(draft, tables={"hierarchies": checked.hierarchies or {}})
+        trees = _hierarchies(own, checked.by or (), faults)
+        found[name] = {"by": [], **keywords, **({"hierarchies": trees} if trees else {})}
+    return found
 
 
 def _hierarchies(draft: Draft, by: Any, faults: Faults) -> dict[str, Any]:

@@ -172,7 +172,7 @@ STREAM = ("delay", "search", "state", "domains", "ends", "seed", "once", "finish
 FRAGMENTS = ("constraints", "singletons", "key", "k", "between", "suppression", "insensitive", "rest", "seed")
 MINE = ("basket", "item", "features", "target", "k", "l", "miner", "support", "confidence", "longest", "block", "hide",
         "depth", "counts", "bins", "compare")  # fmt: skip
-COUNTED = ("by", "value", "weight", "contributor", "request", "record", "largest")
+COUNTED = ("by", "value", "weight", "contributor", "request", "record", "largest", "levels")
 PROTECTED = ("method", "cost", "zeros", "coalition", "flags")
 WHEN = ("before", "after")  # the search
 FLAGS: Mapping[Key, str] = {  # the flag that sets a key: mostly of its name
@@ -185,6 +185,7 @@ FLAGS: Mapping[Key, str] = {  # the flag that sets a key: mostly of its name
     **{("protect", key): f"--{key}" for key in PROTECTED},
     ("rule",): "--rule",
     ("protect",): "--method",
+    ("protect", "beside"): "--with",
     ("fragments", "constraints"): "--constraint",
     ("roles", "time"): "--time",
     ("input", "path"): "the data file",

@@ -20,12 +20,10 @@ from sfumato.core.printed import printed
 from sfumato.core.progress import Progress, check_cancelled
 from sfumato.core.random_stream import stream_of
 from sfumato.core.wording import count
-from sfumato.engines.protocol import COUNT, Engine
+from sfumato.engines.protocol import COUNT, Engine, SumsAsked
 from sfumato.errors import ColumnError, EmptyTable, PolicyError
+from sfumato.tables.engine_sums import EXACT, MOST_DECIMALS, add_up
 from sfumato.tables.values import Dimension, StatTable, check_size, dimension_of
-
-MOST_DECIMALS = 6  # digits after the point that sums are exact to
-EXACT = 2.0**53
 
 
 def count_table(
@@ -41,9 +39,15 @@ def count_table(
     report_progress: Progress,
     most: int,
 ) -> StatTable:
-    """The cells of a table, with all totals."""
+    """The cells of a table, with all totals: sums of the engine where it computes any, else of counted tuples."""
     columns = list(dict.fromkeys([*by, *filter(None, (value, weight, contributor, request, record))]))
+    asked = SumsAsked(tuple(by), value, weight, contributor, request, largest)
     with engine.snapshot(False) as table:
+        if record is None:
+            with table.sums(asked) as sums:
+                found = None if sums is None else add_up(sums, asked, hierarchies, report_progress, most)
+            if found is not None:
+                return replace(found, reading=dict(table.reading), fingerprint=table.fingerprint(key()))
         counted = table.count(columns, report_progress, most)
         mark, reading = table.fingerprint(key()), dict(table.reading)
     if not counted.height:
@@ -58,13 +62,13 @@ def count_table(
     report_progress("adding up", None)
     amount, decimals = _amounts(counted, value, weight)
     who = None if contributor is None else _contributors(counted, contributor)
-    asked = None if request is None else _requests(counted, request)
+    wish = None if request is None else _requests(counted, request)
     shape = tuple(len(one.leaf) for one in dimensions)
     at = np.ravel_multi_index(tuple(leaf), shape)
     rows = _totals(dimensions, np.bincount(at, times, prod(shape)).reshape(shape)).astype(np.int64)
     per_row = np.ones(len(times)) if amount is None else amount
     value_of = _totals(dimensions, np.bincount(at, times * per_row, prod(shape)).reshape(shape))
-    top, gross, people, requests = _contributions(dimensions, leaf, times, per_row, who, asked, largest)
+    top, gross, people, requests = _contributions(dimensions, leaf, times, per_row, who, wish, largest)
     scale = 10.0**decimals
     keys = None if record is None else _cell_keys(dimensions, at, times, counted, record)
     return StatTable(

@@ -52,7 +52,7 @@ def given_table(frame: pl.DataFrame, by: Sequence[str] | None, edges: Mapping[st
             got=f'the first along "{faults[0].dimension}", in row {(faults[0].row or 0) + 1} of the table',
             hint="name the hierarchies of columns with subtotals",
         )
-    made = tuple(_dimension(one) for one in dimensions)
+    made = tuple(dimension_of_labels(one) for one in dimensions)
     check_size(made)
     assert cells.rows is not None
     row, shape = cells.rows.ravel(), cells.values.shape
@@ -80,7 +80,8 @@ def _decimals(numbers: np.ndarray) -> int:
     return next((d for d in range(7) if np.allclose(numbers, np.round(numbers, d), rtol=1e-12, atol=1e-9)), 6)
 
 
-def _dimension(one: TableDimension) -> Dimension:
+def dimension_of_labels(one: TableDimension) -> Dimension:
+    """A dimension of ours from one that was read."""
     parent = np.array(one.parent, np.int32)
     leaves = np.setdiff1d(np.arange(len(parent)), parent).astype(np.int32)
     return Dimension(one.name, one.labels, parent, leaves[None, :])

@@ -11,7 +11,7 @@ import numpy as np
 
 from sfumato.core.progress import Progress, quiet
 from sfumato.tables.rules.model import Primary
-from sfumato.tables.values import PRIMARY, PUBLISHED, SECONDARY, CellSums, StatTable, cell_sums
+from sfumato.tables.values import PRIMARY, PUBLISHED, SECONDARY, CellSums, StatTable, table_sums
 
 # The audit of a pattern: the cells that an attacker narrows too far, by number, of the hidden cells that are given.
 Audit = Callable[[np.ndarray], np.ndarray]
@@ -40,7 +40,7 @@ class ProtectionProblem:
     @cached_property
     def sums(self) -> CellSums:
         """The sums that the table keeps."""
-        return cell_sums(self.table.dimensions)
+        return table_sums(self.table)
 
     @cached_property
     def value(self) -> np.ndarray:

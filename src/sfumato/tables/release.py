@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
@@ -11,13 +11,13 @@ import numpy as np
 import polars as pl
 
 from sfumato.core.wording import count, percent
-from sfumato.criteria.cells.audit import TableAudit, audit_cells
-from sfumato.criteria.cells.published import PublishedCells, TableDimension
-from sfumato.criteria.sets import HiddenCells, PublishedFrequency, StatedCells
+from sfumato.criteria.cells.audit import TableAudit
+from sfumato.criteria.sets import HiddenCells, LinkedHiddenCells, PublishedFrequency, StatedCells
 from sfumato.criteria.sets.perturbed_cells import PerturbedCells
 from sfumato.errors import BrokenPromise
 from sfumato.release.release_set import ReleaseSet, SetTable, in_order, make_set
-from sfumato.tables.protection import Audit, ChangesCells, ProtectedCells, Protection, ProtectionProblem
+from sfumato.tables.known import Known, audit_of, determined
+from sfumato.tables.protection import ChangesCells, ProtectedCells, Protection, ProtectionProblem
 from sfumato.tables.rules import CELL_RULES, MinimumFrequency
 from sfumato.tables.rules.model import CellRule, Primary
 from sfumato.tables.sdmx import sdmx_csv
@@ -27,43 +27,6 @@ from sfumato.tables.values import PUBLISHED, STATUS, STATUSES, VALUE, Dimension,
 MADE_BY = "table"
 CELLS = "cells"  # what the published table is called
 HIDDEN = "hidden"  # what is said of a cell that is not published, whyever
-
-
-@dataclass(frozen=True, eq=False)
-class Known:
-    """What attackers know of a table beside what is published: of a hidden cell, what it is at least and at most, and
-    how many contributors together know what they contributed.
-
-    With a `frequency` the status of a hidden cell is published: an unsafe count is then known to be below it.
-    """
-
-    table: StatTable
-    primary: Primary
-    least: float
-    coalition: int
-    frequency: int | None = None
-
-    @cached_property
-    def lower(self) -> np.ndarray:
-        """What each cell is known to be at least, if it is hidden: a total at least what its cells are together."""
-        found = np.full(self.table.value.size, self.least)
-        if self.least > 0:
-            leaves = np.ix_(*(one.leaf for one in self.table.dimensions))
-            within = np.minimum(self.least, self.table.value[leaves])
-            for axis, one in enumerate(self.table.dimensions):
-                within = one.added_up(within, axis)
-            found = within.ravel()
-        if self.frequency is not None:
-            found[~self.primary.cells.ravel()] = max(self.least, self.frequency)
-        return np.minimum(found, self.table.value.ravel())  # empty cells are not hidden where that is known
-
-    @cached_property
-    def upper(self) -> np.ndarray:
-        """What each cell is known to be at most, if it is hidden."""
-        found = np.full(self.table.value.size, np.inf)
-        if self.frequency is not None:
-            found[self.primary.cells.ravel()] = self.frequency - 1
-        return found
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -146,33 +109,6 @@ def published_frame(table: StatTable, cells: ProtectedCells) -> pl.DataFrame:
     return frame if cells.published is None else frame.filter(pl.Series(cells.published))
 
 
-def audit_of(known: Known) -> Callable[[np.ndarray], TableAudit]:
-    """The audit of any pattern of hidden cells of a table, with the protection that the unsafe ones need."""
-    table, primary = known.table, known.primary
-    dimensions = tuple(_plain(one) for one in table.dimensions)
-    shape, true = table.shape, table.value.ravel()
-    below = np.minimum(primary.below.ravel(), true - known.lower).reshape(shape)
-    above = np.minimum(primary.above.ravel(), known.upper - true).reshape(shape)
-    people = table.contributors if known.coalition else None
-
-    def audit(hidden: np.ndarray) -> TableAudit:
-        value = np.where(hidden, np.nan, true).reshape(shape)
-        published = PublishedCells(
-            dimensions, value, table.whole, -np.inf, known.lower.reshape(shape), known.upper.reshape(shape)
-        )
-        return audit_cells(
-            published, contributors=people, coalition=known.coalition, true=table.value, below=below, above=above
-        )
-
-    return audit
-
-
-def auditor(known: Known) -> Audit:
-    """What a protection asks: the cells that an attacker narrows too far under a pattern."""
-    audit = audit_of(known)
-    return lambda hidden: np.flatnonzero(hidden)[audit(hidden).intervals["exposed"].to_numpy()]
-
-
 def release_table(
     problem: ProtectionProblem, known: Known, rules: Sequence[CellRule], method: Protection, named: str, flags: bool
 ) -> ProtectedTable:
@@ -189,10 +125,7 @@ def release_table(
     words = STATUSES if flags else (STATUSES[0], HIDDEN, HIDDEN)
     frame = frame.with_columns(pl.Series(STATUS, words, pl.String).gather(status))
     roles = dict.fromkeys(table.by, "insensitive") | {VALUE: "count", STATUS: "insensitive"}
-    policy = {
-        "by": list(table.by), "value": table.measured,
-        "rules": [{"rule": CELL_RULES.name_of(rule), **rule.parameters()} for rule in rules],
-    }  # fmt: skip
+    policy = {"by": list(table.by), "value": table.measured, "rules": described_rules(rules)}
     how = {"protection": named, "optimal": cells.optimal or None, "reproducible": cells.reproducible}
     made = make_set(
         MADE_BY, [SetTable(CELLS, in_order(frame), roles)], [], _promises(known, rules, method), policy=policy,
@@ -204,21 +137,24 @@ def release_table(
     )  # fmt: skip
 
 
+def described_rules(rules: Sequence[CellRule]) -> list[dict[str, Any]]:
+    """Rules as the manifest has them."""
+    return [{"rule": CELL_RULES.name_of(rule), **rule.parameters()} for rule in rules]
+
+
 def without_determined(problem: ProtectionProblem, known: Known, cells: ProtectedCells) -> ProtectedCells:
     """The same pattern, once it has passed its audit, without cells that everybody can compute and nobody has to hide:
     to publish them tells nothing."""
-    audit = audit_of(known)
-    found = audit(cells.hidden)
-    if not found.exposed:
-        ends = found.intervals.select((pl.col("low") == pl.col("high")).alias("same"))["same"].to_numpy()
-        open_ = np.flatnonzero(cells.hidden)[ends]
+    exposed, open_ = determined(known, cells.hidden)
+    if not exposed:
         open_ = open_[~problem.forced[open_]]
         if not len(open_):
             return cells
         hidden = cells.hidden.copy()
         hidden[open_] = False
-        cells, found = replace(cells, hidden=hidden, cost=problem.price(hidden)), audit(hidden)
-    if found.exposed:
+        cells = replace(cells, hidden=hidden, cost=problem.price(hidden))
+        exposed, _ = determined(known, hidden)
+    if exposed:
         raise BrokenPromise("a protected table does not pass its audit. It is not released; this is a fault of Sfumato")
     return cells
 
@@ -228,10 +164,14 @@ def _promises(known: Known, rules: Sequence[CellRule], method: Protection) -> li
     table = known.table
     if isinstance(method, ChangesCells):
         return [PerturbedCells(method.statement())]
-    parents = {one.name: _edges(one) for one in table.dimensions}
+    parents = {one.name: edges_of(one) for one in (table.finer or table).dimensions}
     least = None if np.isinf(known.least) else known.least
-    found: list[Any] = [HiddenCells(parents, whole=table.whole, least=least, frequency=known.frequency)]
-    if table.people and (n := frequency_of(rules)) is not None:
+    n = frequency_of(rules) if table.people else None
+    told: dict[str, Any] = {"whole": table.whole, "least": least, "frequency": known.frequency}
+    found: list[Any] = [HiddenCells(parents, **told)]
+    if table.finer is not None:  # what its cells are made of links it to other tables
+        found = [LinkedHiddenCells({CELLS: parents}, n=n, **told)]
+    if n is not None:
         found.append(PublishedFrequency(n))
     found.append(StatedCells(tuple(rule.sentence() for rule in rules), known.coalition))
     return found
@@ -242,10 +182,6 @@ def frequency_of(rules: Sequence[CellRule]) -> int | None:
     return max((rule.n for rule in rules if isinstance(rule, MinimumFrequency)), default=None)
 
 
-def _edges(one: Dimension) -> list[list[str]]:
+def edges_of(one: Dimension) -> list[list[str]]:
     """Each label with the one above it."""
     return [[label, one.labels[p]] for label, p in zip(one.labels[1:], one.parent[1:], strict=True)]
-
-
-def _plain(one: Dimension) -> TableDimension:
-    return TableDimension(one.name, one.labels, tuple(int(p) for p in one.parent))

@@ -9,6 +9,7 @@ import numpy as np
 
 from sfumato.core import parameters
 from sfumato.errors import ColumnError, PolicyError, did_you_mean
+from sfumato.tables.linked import JointTable
 from sfumato.tables.values import StatTable
 
 COSTS = ("value", "log-value", "rows", "cells")
@@ -41,16 +42,19 @@ def cell_costs(table: StatTable, cost: Any) -> np.ndarray:
 
 def is_total(table: StatTable) -> np.ndarray:
     """Which cells are totals: those that have a node with children in some column."""
-    found = np.zeros(table.shape, np.bool_)
-    for axis, one in enumerate(table.dimensions):
-        above = np.array([len(below) > 0 for below in one.children])
-        found |= above.reshape([-1 if i == axis else 1 for i in range(len(table.shape))])
-    return found.ravel()
+    found = np.zeros(table.value.size, np.bool_)
+    for one, cell in table.members:
+        for axis, dimension in enumerate(one.dimensions):
+            above = np.array([len(below) > 0 for below in dimension.children])
+            found[np.moveaxis(cell, axis, 0)[above]] = True
+    return found
 
 
 def named_cells(table: StatTable, named: Iterable[Mapping[str, Any]] | None, what: str) -> np.ndarray:
     """The cells that are named by labels: each mapping has a label, or several, for some columns, and means all cells
     with these."""
+    if isinstance(table, JointTable):
+        return _named_in_several(table, named, what)
     found = np.zeros(table.shape, np.bool_)
     if named is not None and isinstance(named, Mapping | str):
         raise PolicyError(f"{what} needs a list of cells", hint=f'{what}=[{{"{table.by[0]}": "..."}}]')
@@ -70,6 +74,27 @@ def named_cells(table: StatTable, named: Iterable[Mapping[str, Any]] | None, wha
             here &= along.reshape([-1 if i == axis else 1 for i in range(len(table.shape))])
         found |= here
     return found.ravel()
+
+
+def _named_in_several(table: JointTable, named: Iterable[Mapping[str, Any]] | None, what: str) -> np.ndarray:
+    """The same in tables that share cells: each mapping means cells of the tables that have all of its columns."""
+    found = np.zeros(table.value.size, np.bool_)
+    if named is None:
+        return found
+    for each in [named] if isinstance(named, Mapping | str) else named:
+        having = [one for one in table.members if {*parameters.mapping(each, what)} <= {*one[0].by}]
+        for one, cell in having or table.members[:1]:  # the first says what is wrong
+            found[cell.ravel()[named_cells(one, [each], what)]] = True
+    return found
+
+
+def told_before(table: JointTable, unsafe: np.ndarray) -> None:
+    """Raise a PolicyError where cells that are unsafe, or must be hidden, were published before."""
+    if both := int((unsafe & table.known_before).sum()):
+        raise PolicyError(
+            f"{both} of the unsafe cells were published in an earlier release",
+            hint="ask no more of this table than of the earlier ones, or count by fewer columns",
+        )
 
 
 def known_least(table: StatTable, zeros_hidden: bool) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import prod
 from typing import Any
@@ -58,6 +58,41 @@ class Dimension:
         order = np.argsort(self.parent, kind="stable")
         start = np.searchsorted(self.parent[order], np.arange(len(self) + 1))
         return tuple(order[start[i] : start[i + 1]] for i in range(len(self)))
+
+    def nodes_at(self, level: int) -> np.ndarray:
+        """Which nodes are published at a level: those on it and above, and the brothers of each.
+
+        A node on the level may have brothers below it where branches are not equally deep. Were these left out, they
+        could be told from the total and the others.
+        """
+        found = np.zeros(len(self), np.bool_)
+        found[self.level[level:]] = True
+        while True:
+            parents = np.zeros(len(self), np.bool_)
+            parents[self.parent[1:][found[1:]]] = True
+            more = found.copy()
+            more[1:] |= parents[self.parent[1:]]
+            if (more == found).all():
+                return found
+            found = more
+
+    def upto(self, kept: np.ndarray) -> np.ndarray:
+        """The finest of some nodes, the root among them, that each node is part of, by its place among these."""
+        place = np.cumsum(kept) - 1
+        for node in range(1, len(self)):
+            if not kept[node]:
+                place[node] = place[self.parent[node]]
+        return place
+
+    def coarsened(self, level: int) -> tuple[Dimension, np.ndarray]:
+        """The dimension without the categories below a level, and which nodes those are that are left."""
+        kept = self.nodes_at(level)
+        place = self.upto(kept)
+        parent = np.where(self.parent[kept] < 0, -1, place[np.maximum(self.parent[kept], 0)]).astype(np.int32)
+        lines = place[np.concatenate([self.level[:1], self.level[level + 1 :]])]
+        lines = lines[:, np.sort(np.unique(lines[0], return_index=True)[1])].astype(np.int32)
+        labels = tuple(label for label, there in zip(self.labels, kept, strict=True) if there)
+        return Dimension(self.name, labels, parent, lines), np.flatnonzero(kept)
 
     def added_up(self, cells: np.ndarray, axis: int) -> np.ndarray:
         """Numbers per value along an axis as numbers per node."""
@@ -125,6 +160,14 @@ def _of_paths(name: str, paths: Sequence[tuple[str, ...]], root: str) -> Dimensi
     return Dimension(name, tuple(labels), np.array(parent, np.int32), level)
 
 
+@dataclass(frozen=True, eq=False)
+class TableGrid:
+    """A product of dimensions, and the number of each of its cells, an axis per dimension."""
+
+    dimensions: tuple[Dimension, ...]
+    cell: np.ndarray  # int64
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class StatTable(Described):
     """Cells over the product of hierarchies with all totals; nothing of it is protected.
@@ -147,6 +190,18 @@ class StatTable(Described):
     negative: bool = False  # whether contributions may be below zero
     reading: Mapping[str, Any] = field(default_factory=dict)
     fingerprint: str | None = None
+    finer: StatTable | None = None  # with categories that are not published, where there are any
+    kept: tuple[np.ndarray, ...] = ()  # the nodes of its dimensions that are
+
+    @property
+    def grids(self) -> tuple[TableGrid, ...]:
+        """The products of dimensions that its cells are in: one."""
+        return (TableGrid(self.dimensions, np.arange(self.value.size).reshape(self.shape)),)
+
+    @property
+    def members(self) -> tuple[tuple[StatTable, np.ndarray], ...]:
+        """The tables that are published of it, and the number of each of their cells: itself."""
+        return ((self, np.arange(self.value.size).reshape(self.shape)),)
 
     @property
     def by(self) -> tuple[str, ...]:
@@ -201,6 +256,20 @@ class StatTable(Described):
         ]
 
 
+def coarsened(table: StatTable, levels: Mapping[str, int]) -> StatTable:
+    """The table as it is published down to some levels of its hierarchies; the rest of it stays `finer`."""
+    made = [one.coarsened(levels.get(one.name, 0)) for one in table.dimensions]
+    if all(len(nodes) == len(one) for (_, nodes), one in zip(made, table.dimensions, strict=True)):
+        return table
+    kept = tuple(nodes for _, nodes in made)
+    at = np.ix_(*kept)
+    arrays: dict[str, Any] = {
+        name: None if (own := getattr(table, name)) is None else own[at]
+        for name in ("count", "value", "contributors", "largest", "gross", "requests", "keys")
+    }
+    return replace(table, dimensions=tuple(one for one, _ in made), **arrays, finer=table, kept=kept)
+
+
 def label_frame(dimensions: Sequence[Dimension]) -> pl.DataFrame:
     """The labels of every cell of a table, in the order of its arrays."""
     shape = [len(one) for one in dimensions]
@@ -235,6 +304,23 @@ class CellSums:
     def row(self) -> np.ndarray:
         """The sum that each entry of `cell` belongs to."""
         return np.repeat(np.arange(len(self)), np.diff(self.start))
+
+
+def table_sums(table: StatTable) -> CellSums:
+    """All sums of a table, or of several that share cells."""
+    cells, widths, along = [], [], []
+    for grid in table.grids:
+        one = cell_sums(grid.dimensions)
+        cell, width = grid.cell.ravel()[one.cell], np.diff(one.start)
+        first = one.start[:-1]
+        same = (width == 2) & (
+            cell[first] == cell[np.minimum(first + 1, len(cell) - 1)]
+        )  # a total that is its only part
+        cells.append(cell[~same[one.row]])
+        widths.append(width[~same])
+        along.append(one.dimension[~same])
+    start = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.concatenate(widths))])
+    return CellSums(np.concatenate(cells), start, np.concatenate(along))
 
 
 def cell_sums(dimensions: Sequence[Dimension]) -> CellSums:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,8 @@ from sfumato.core.progress import Progress, cancellable, quiet
 from sfumato.criteria.cells.audit import TableAudit, audit_cells
 from sfumato.criteria.cells.published import PublishedCells, infer_dimensions
 from sfumato.criteria.sets import set_promise
-from sfumato.criteria.sets.published import PublishedSet, PublishedTable
+from sfumato.criteria.sets.linked_hidden_cells import audit_linked, joined
+from sfumato.criteria.sets.published import PublishedSet, PublishedTable, TableLink
 from sfumato.engines.files.read import read
 from sfumato.engines.memory.table import enter
 from sfumato.engines.tables import engine_of
@@ -25,13 +27,17 @@ from sfumato.measures.table import DEFAULT_MAX_CELLS
 from sfumato.release.data_files import read_files
 from sfumato.release.set_manifest import read_set
 from sfumato.tables import CELL_RULES, PROTECTIONS
+from sfumato.tables.before import PROMISES, frame_table, published_folder, tables_before
 from sfumato.tables.count import count_table
 from sfumato.tables.given import columns_of, given_table, is_number
+from sfumato.tables.known import Known, auditor
+from sfumato.tables.linked import JointTable, TableSet, joint_table
+from sfumato.tables.linked_release import ProtectedTables, joint_primary, release_tables
 from sfumato.tables.protection import ProtectionProblem
-from sfumato.tables.release import CELLS, Known, ProtectedTable, auditor, frequency_of, release_table
+from sfumato.tables.release import CELLS, ProtectedTable, frequency_of, release_table
 from sfumato.tables.rules.model import also_hidden, primary_cells
-from sfumato.tables.settle import cell_costs, conflicts, known_least, named_cells
-from sfumato.tables.values import VALUE, StatTable, check_names
+from sfumato.tables.settle import cell_costs, conflicts, known_least, named_cells, told_before
+from sfumato.tables.values import VALUE, StatTable, check_names, coarsened
 
 __all__ = ["audit_table", "protect", "read_table", "tabulate"]
 
@@ -45,6 +51,7 @@ def tabulate(
     value: str | None = None,
     *,
     hierarchies: Mapping[str, Any] | None = None,
+    levels: Mapping[str, int] | None = None,
     weight: str | None = None,
     contributor: str | None = None,
     request: str | None = None,
@@ -60,6 +67,8 @@ def tabulate(
     data: a frame, a dict of lists, the path of a file, a database table, scanned files or a frame of Spark.
     by: the columns that cells are counted by. value: a column of numbers to add up; without it rows are counted.
     hierarchies: how values of a column are part of others, for subtotals; of other columns there is one total.
+    levels: the finest level of its hierarchy that a column is published at, 0 (unless given) for the values themselves.
+        Tables that publish other levels, or by other hierarchies, are linked by the values: see `TableSet`.
     weight: a column that says how many rows of the population each stands for. Rules count rows, not weights.
     contributor: a column that says whose each row is, as a firm or a person: what one contributor has in several rows
         of a cell is one contribution. Without it every row is a contributor of its own.
@@ -88,10 +97,11 @@ def tabulate(
         name: parse_hierarchy(spec) for name, spec in parameters.mapping(hierarchies or {}, "hierarchies").items()
     }
     parameters.known_columns(recipes, columns, "by")
-    return count_table(
+    table = count_table(
         engine, columns, value, recipes, weight, contributor, request, record, largest, progress or quiet,
         parameters.max_cells_of(max_cells),
     )  # fmt: skip
+    return coarsened(table, _levels(levels, table))
 
 
 def read_table(
@@ -117,10 +127,11 @@ def read_table(
 
 @cancellable
 def protect(
-    table: StatTable,
+    table: StatTable | TableSet,
     rules: Any,
     method: Any = "exact",
     *,
+    beside: Any = None,
     cost: Any = "value",
     zeros: str = "publish",
     publish: Iterable[Mapping[str, Any]] | None = None,
@@ -128,13 +139,17 @@ def protect(
     coalition: int = 1,
     flags: bool = False,
     progress: Progress | None = None,
-) -> ProtectedTable:
-    """Protect a table: find its unsafe cells by rules, and hide or change as little as keeps them from being computed.
+) -> ProtectedTable | ProtectedTables:
+    """Protect a table, or a set of them: find unsafe cells by rules, and hide or change as little as keeps them from
+    being computed.
 
     Parameters
     ----------
-    table: what `tabulate` gave. rules: a rule, or several, as `sf.MinimumFrequency(3)` or `sf.PPercent(10)`.
+    table: what `tabulate` gave, or a `TableSet` of several, which are protected together.
+    rules: a rule, or several, as `sf.MinimumFrequency(3)` or `sf.PPercent(10)`.
     method: "exact" (unless given), or another of `sfumato list protections`, or a value of theirs.
+    beside: the folder of an earlier release of the same data, or several: what was published then is known now, and
+        what was hidden then must stay hidden, whoever has both.
     cost: what hiding a cell costs: its "value" (unless given), "log-value", "rows" or "cells", 1 for each; or an array
         of the table's shape. A total costs more than all cells inside together.
     zeros: "publish" (unless given) never hides an empty cell, so that everybody knows of a hidden count that it is 1 at
@@ -149,7 +164,7 @@ def protect(
     Returns
     -------
     A `ProtectedTable`: `data` is every cell with its status, `audit()` what attackers can compute, `save` writes what
-    leaves.
+    leaves. Of a set, or beside earlier tables, `ProtectedTables`.
 
     Raises
     ------
@@ -161,7 +176,7 @@ def protect(
     >>> safe.data["status"].value_counts().sort("count")["count"].to_list(), safe.audit().exposed
     ([1, 3, 5], 0)
     """
-    if not isinstance(table, StatTable):
+    if not isinstance(table, StatTable | TableSet):
         raise PolicyError("protect takes a table of counts or sums", got=type(table).__name__,
                           hint="sf.tabulate(data, by=[...]) makes one")  # fmt: skip
     chosen = _rules(rules)
@@ -172,20 +187,43 @@ def protect(
     if not way.hides and (hide is not None or publish is not None):
         what = f"{PROTECTIONS.name_of(way)} publishes every cell, and hides none"
         raise PolicyError(what, hint="leave publish and hide out, or suppress cells, as by exact")
-    primary = primary_cells(chosen, table)
+    named = str(PROTECTIONS.name_of(way))
+    alone = isinstance(table, StatTable)
+    links: list[TableLink] = []
+    if beside is not None or not isinstance(table, StatTable):
+        if not way.hides or named == "network-flow":
+            raise PolicyError(
+                f"{named} protects one table by itself", hint="linked tables take exact, modular or hypercube"
+            )
+        before, links = ([], []) if beside is None else tables_before(beside)
+        table = joint_table(TableSet({CELLS: table}) if isinstance(table, StatTable) else table, before)
+        primary = joint_primary(chosen, table)
+    else:
+        primary = primary_cells(chosen, table)
     must_hide = named_cells(table, hide, "hide")
     must_publish = named_cells(table, publish, "publish")
     conflicts(must_publish, primary.cells.ravel() | must_hide, table.by)
     zeros_hidden = zeros == "hide" or primary.zeros or bool((must_hide & (table.count.ravel() == 0)).any())
     primary = also_hidden(primary, must_hide, table)
-    frequency = frequency_of(chosen) if flags and table.people else None
-    known = Known(table, primary, known_least(table, zeros_hidden), coalition, frequency)
     candidate = ~must_publish & (zeros_hidden | (table.count.ravel() > 0))
+    if isinstance(table, JointTable):
+        told_before(table, primary.cells | must_hide)
+        candidate = (candidate & ~table.known_before) | table.hidden_before | table.unseen
+        must_hide = must_hide | table.hidden_before | table.unseen
+    frequency = frequency_of(chosen) if flags and table.people else None
+    if flags and way.hides and frequency is None:
+        raise PolicyError("flags say which counts of people are below a minimum frequency, and this table has none",
+                          hint="leave flags out, or protect counts by sf.MinimumFrequency")  # fmt: skip
+    if flags and way.hides and frequency == 2:
+        raise PolicyError("flags would say of each unsafe cell that it is of one person", hint="leave flags out")
+    known = Known(table, primary, known_least(table, zeros_hidden), coalition, frequency)
     problem = ProtectionProblem(
         table, primary, cell_costs(table, cost), candidate, must_hide, known.lower, known.upper, auditor(known),
         progress or quiet,
     )  # fmt: skip
-    return release_table(problem, known, chosen, way, str(PROTECTIONS.name_of(way)), flags)
+    if isinstance(table, JointTable):
+        return release_tables(problem, known, chosen, way, named, flags, links, alone)
+    return release_table(problem, known, chosen, way, named, flags)
 
 
 @cancellable
@@ -196,6 +234,7 @@ def audit_table(
     hierarchies: Mapping[str, Any] | None = None,
     whole: bool | None = None,
     least: float = 0,
+    n: int | None = None,
     progress: Progress | None = None,
 ) -> TableAudit:
     """What whoever has a published table can compute of its hidden cells: of a table that any tool protected.
@@ -203,10 +242,13 @@ def audit_table(
     Parameters
     ----------
     data: the published table: a frame, or the path of a file, with the columns that it is counted by, `value` (empty
-        where hidden) and perhaps `status`; every cell, totals under the label "*".
+        where hidden) and perhaps `status`; every cell, totals under the label "*". Or the folder of a release. Or a
+        list of these: what whoever holds all of them can compute, where cells that are the same in two are one.
     by: the columns that it is counted by; all others than `value` and `status` unless given.
     hierarchies: of columns with subtotals, the label above each, as {"town": {"Rome": "Italy"}}.
     whole: whether cells are natural numbers; unless given, whether those that are published are.
+    n: of several tables, how many people a cell has to be of: where their difference can be computed and is of fewer,
+        it counts as a hidden cell that is exposed. Folders say it themselves.
     least: what hidden cells are known to be at least: 1 where hidden counts are known not to be empty.
     progress: as for `anonymize`.
 
@@ -221,14 +263,13 @@ def audit_table(
     1
     """
     (progress or quiet)("reading", None)
+    if isinstance(data, list | tuple):
+        return _audit_several(data, by, _edges(hierarchies), whole, least, n)
     if isinstance(data, str | Path) and Path(data).is_dir():
         return audit_folder(Path(data))
-    frame = _entered(data)
-    if VALUE not in frame.columns:
-        raise PolicyError(f'a published table has its numbers in a column "{VALUE}"', got=", ".join(frame.columns))
+    frame = _published(data)
     columns = columns_of(frame, by)
-    numbers = frame.get_column(VALUE).cast(pl.Float64, strict=False).drop_nulls().to_numpy()
-    natural = bool((numbers >= 0).all() and (numbers == np.rint(numbers)).all()) if whole is None else whole
+    natural = _natural([frame]) if whole is None else whole
     cells = PublishedCells.of(frame, infer_dimensions(frame, columns, _edges(hierarchies)), whole=natural, least=least)
     if faults := cells.additivity_faults():
         first = faults[0]
@@ -240,18 +281,63 @@ def audit_table(
     return audit_cells(cells)
 
 
+def _published(data: Any) -> pl.DataFrame:
+    """A published table, with its numbers."""
+    frame = _entered(data)
+    if VALUE not in frame.columns:
+        raise PolicyError(f'a published table has its numbers in a column "{VALUE}"', got=", ".join(frame.columns))
+    return frame
+
+
+def _natural(frames: Sequence[pl.DataFrame]) -> bool:
+    """Whether all numbers of some tables are natural ones."""
+    found = [frame.get_column(VALUE).cast(pl.Float64, strict=False).drop_nulls().to_numpy() for frame in frames]
+    return all(bool((numbers >= 0).all() and (numbers == np.rint(numbers)).all()) for numbers in found)
+
+
+def _audit_several(
+    data: Sequence[Any],
+    by: Sequence[str] | None,
+    edges: Mapping[str, Any],
+    whole: bool | None,
+    least: float,
+    n: int | None,
+) -> TableAudit:
+    """What whoever holds several tables, of ours in folders or of other tools, can compute from all of them."""
+    folders = {i: Path(one) for i, one in enumerate(data) if isinstance(one, str | Path) and Path(one).is_dir()}
+    frames = {i: _published(one) for i, one in enumerate(data) if i not in folders}
+    natural, people, found = _natural(list(frames.values())), n or 0, []
+    for i, one in enumerate(data):
+        if i in folders:
+            ours = published_folder(folders[i])
+            natural, people = natural and ours.whole, max(people, ours.n or 0)
+            found += [(replace(table, name=f"{i + 1}: {table.name}"), cells) for table, cells in ours.tables]
+            continue
+        name = str(one) if isinstance(one, str | Path) else f"{i + 1}"
+        columns = [name for name in by if name in frames[i].columns] if by is not None else columns_of(frames[i], None)
+        own = {column: pairs for column, pairs in edges.items() if column in columns}
+        found.append(frame_table(name, frames[i], columns, own, natural if whole is None else whole, least))
+    asked = natural if whole is None else whole
+    cells = joined([(table, replace(own, whole=asked)) for table, own in found], asked, least)
+    return audit_linked(cells, people or None)
+
+
 def audit_folder(folder: Path) -> TableAudit:
     """What whoever has the folder of a protected table can compute of its hidden cells."""
     manifest = read_set(folder)
-    claims = [one for one in manifest.promises if one.model == "hidden-cells"]
+    claims = [one for one in manifest.promises if one.model in PROMISES]
     if not claims:
         raise PolicyError("the folder is of no table with hidden cells", hint="sfumato verify says what it promises")
-    promise = set_promise("hidden-cells", **claims[0].parameters)
-    [file] = read_files(folder, manifest.files)
-    if file.table is None or file.fault is not None:
-        raise PolicyError(f"the table was changed: {file.fault}", hint="sfumato verify says what is wrong")
-    roles = {column.name: column.role for column in manifest.tables[0].columns}
-    return audit_cells(promise.cells(PublishedSet({CELLS: PublishedTable(CELLS, file.table, roles)})))
+    promise = set_promise(claims[0].model, **claims[0].parameters)
+    tables = {}
+    for said, file in zip(manifest.tables, read_files(folder, manifest.files), strict=True):
+        if file.table is None or file.fault is not None:
+            raise PolicyError(f"the table was changed: {file.fault}", hint="sfumato verify says what is wrong")
+        tables[said.name] = PublishedTable(said.name, file.table, {one.name: one.role for one in said.columns})
+    published = PublishedSet(tables)
+    if claims[0].model == "hidden-cells":
+        return audit_cells(promise.cells(published))
+    return audit_linked(joined(promise.tables(published), promise.whole, promise.least), promise.n)
 
 
 def _entered(data: Any) -> pl.DataFrame:
@@ -281,6 +367,16 @@ def _edges(given: Mapping[str, Any] | None) -> dict[str, dict[str, str]]:
         if edges.get_column(child).is_duplicated().any():
             raise PolicyError(f'a label of "{name}" has two parents', hint="each stands once in the first column")
         found[name] = dict(zip(edges[child].to_list(), edges[above].to_list(), strict=True))
+    return found
+
+
+def _levels(given: Mapping[str, int] | None, table: StatTable) -> dict[str, int]:
+    """The finest level that each column is published at."""
+    found = dict(parameters.mapping(given or {}, "levels"))
+    parameters.known_columns(found, table.by, "by")
+    for name, level in found.items():
+        most = len(table.dimensions[table.by.index(name)].level) - 1
+        parameters.whole_number(level, f'the level of "{name}"', 0, most)
     return found
 
 

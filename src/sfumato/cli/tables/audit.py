@@ -16,7 +16,7 @@ SHOWN = 20
 
 
 def audit(
-    target: Annotated[Path, typer.Argument(help="A published table, or the folder of a release.", metavar="FILE")],
+    targets: Annotated[list[Path], typer.Argument(help="Published tables, or folders of releases.", metavar="FILE...")],
     *,
     by: Annotated[
         options.Texts, option("--by", "Columns that cells are counted by; all unless given.", ROLES, "A,B")
@@ -26,13 +26,17 @@ def audit(
         option("--hierarchy", "Subtotals of a column, as town=towns.csv; repeatable.", ROLES, "A=SPEC"),
     ] = None,
     least: Annotated[float, option("--least", "What hidden cells are known to be at least: 0.", ROLES, "N")] = 0,
+    n: Annotated[
+        int | None, option("--n", "Of several tables: people that a difference of them is of at least.", ROLES, "N")
+    ] = None,
     sums: Annotated[bool, option("--sums", "Cells are sums, and need be no natural numbers.", ROLES)] = False,
     reading: options.ReadingOptions,
     as_json: options.Json = False,
 ) -> int:
     """Say what whoever has a published table can compute of its hidden cells: a table of any tool, with a column for
-    each dimension, "value", empty where hidden, every cell, totals under the label "*". Exit code 1 where a hidden cell
-    can be computed.
+    each dimension, "value", empty where hidden, every cell, totals under the label "*". Of several tables: what whoever
+    holds all of them can compute, cells that are the same in two tables being one. Exit code 1 where a hidden cell can
+    be computed.
     """
     import sfumato as sf
 
@@ -41,13 +45,13 @@ def audit(
     if faults:
         raise sf.errors.PolicyError("the command line has faults:", faults)
     with Progress("auditing") as progress, notes():
-        if target.is_dir():
-            found = sf.audit_table(target, progress=progress)
+        tables = [one if one.is_dir() else inputs.table(one, reading.reader) for one in targets]
+        if len(tables) == 1 and targets[0].is_dir():
+            found = sf.audit_table(tables[0], progress=progress)
         else:
-            frame = inputs.table(target, reading.reader)
             found = sf.audit_table(
-                frame, by=options.joined(by), hierarchies=trees, least=least, whole=False if sums else None,
-                progress=progress,
+                tables[0] if len(tables) == 1 else tables, by=options.joined(by), hierarchies=trees, least=least,
+                whole=False if sums else None, n=n, progress=progress,
             )  # fmt: skip
     rows = found.intervals.to_dicts()
     if as_json:
@@ -57,7 +61,8 @@ def audit(
     shown = sorted(rows, key=lambda row: row["high"] - row["low"])[:SHOWN]
     names = [name for name in found.intervals.columns if name not in ("low", "high", "attacker", "exposed")]
     say_table(
-        [*names, "least", "greatest"], [[*(r[n] for n in names), number(r["low"]), number(r["high"])] for r in shown]
+        [*names, "least", "greatest"],
+        [[*(r[n] or "" for n in names), number(r["low"]), number(r["high"])] for r in shown],
     )
     if len(rows) > SHOWN:
         say(f"and {number(len(rows) - SHOWN)} more; --json lists them all")

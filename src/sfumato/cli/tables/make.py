@@ -32,6 +32,12 @@ Flags = Annotated[
     bool | None,
     typer.Option("--flags/--no-flags", help="Publish which cells are unsafe; hides more.", rich_help_panel=WRITING),
 ]
+Beside = Annotated[
+    list[Path] | None,
+    option(
+        "--with", "Folder of an earlier table of the same data, which is then known; repeatable.", PROMISES, "FOLDER"
+    ),
+]
 Output = Annotated[Path | None, options.output("The folder of the release, which is made.", "FOLDER")]
 Format = Annotated[str | None, option("--format", "csv (default), tsv, parquet or xlsx.", WRITING, "NAME")]
 Overwrite = Annotated[bool, option("--overwrite", "Replace an earlier release.", WRITING)]
@@ -61,12 +67,17 @@ def make(
         list[str] | None,
         option("--hierarchy", "Subtotals of a column, as town=towns.csv; repeatable.", ROLES, "A=SPEC"),
     ] = None,
+    levels: Annotated[
+        list[str] | None,
+        option("--levels", "Finest level of a hierarchy that is published, as town=1: 0.", ROLES, "A=N"),
+    ] = None,
     rule: Rules = None,
     method: Method = None,
     cost: Cost = None,
     zeros: Zeros = None,
     coalition: Coalition = None,
     flags: Flags = None,
+    beside: Beside = None,
     output: Output = None,
     format: Format = None,
     overwrite: Overwrite = False,
@@ -76,7 +87,7 @@ def make(
     """Count rows, or add up a column, by some columns with all totals; hide or change what gives somebody away, and
     release the table once an audit of its own found no hidden cell that can be computed.
 
-    In a policy file the same stands in [table], [[rule]] and [protect].
+    In a policy file the same stands in [table], [[rule]] and [protect]; several [[tables]] are protected together.
     """
     import sfumato as sf
     from sfumato.engines.atomic import check_target
@@ -85,11 +96,13 @@ def make(
     faults: list[str] = []
     counting = {
         "by": options.joined(by), "value": value, "weight": weight, "contributor": contributor, "request": request,
-        "record": record, "largest": largest,
+        "record": record, "largest": largest, "levels": _levels(levels, faults),
     }  # fmt: skip
-    given: dict[tuple[str | int, ...], Any] = {("table", name): one for name, one in counting.items()}
+    given: dict[tuple[str | int, ...], Any] = {
+        ("table", name): one for name, one in counting.items() if one is not None
+    }
     given |= options.hierarchies(hierarchy, faults)
-    given |= protecting(method, cost, zeros, coalition, flags, faults)
+    given |= protecting(method, cost, zeros, coalition, flags, beside, faults)
     given |= writing(output, format, overwrite)
     data = inputs.named(source, reading, policies=True)
     draft = with_rules(options.draft(data, given, (), faults), rule)
@@ -99,7 +112,9 @@ def make(
         found = inputs.opened(policy.source)
         if found.unread is not None:
             raise found.unread
-        table = sf.tabulate(found.data, **policy.counting, progress=progress)
+        asked = policy.several or {"": policy.counting}
+        tables = {name: sf.tabulate(found.data, **one, progress=progress) for name, one in asked.items()}
+        table = sf.TableSet(tables) if policy.several else tables[""]
         safe = sf.protect(table, **policy.protecting, progress=progress)
         safe.save(policy.output, policy.format, overwrite=policy.overwrite)
     show_table(safe, output or policy.output, told, as_json)
@@ -108,14 +123,21 @@ def make(
 
 def protecting(
     method: str | None, cost: str | None, zeros: str | None, coalition: int | None, flags: bool | None,
-    faults: list[str],
+    beside: list[Path] | None, faults: list[str],
 ) -> dict[tuple[str | int, ...], Any]:  # fmt: skip
     """What flags say of the protection, as keys of a policy file."""
     from sfumato.tables import PROTECTIONS
 
     own = options.named(method, "method", PROTECTIONS, "--method", faults) or {}
     own |= {"cost": cost, "zeros": zeros, "coalition": coalition, "flags": flags}
+    own["beside"] = [str(one.absolute()) for one in beside] if beside else None
     return {("protect", name): one for name, one in own.items() if one is not None}
+
+
+def _levels(texts: list[str] | None, faults: list[str]) -> dict[str, Any] | None:
+    """The levels of --levels column=number; what is no number is told when the policy is checked."""
+    found = options.pairs(texts, "--levels", faults)
+    return {name: int(text) if text.isdecimal() else text for name, text in found.items()} or None
 
 
 def writing(output: Path | None, format: str | None, overwrite: bool) -> dict[tuple[str | int, ...], Any]:

@@ -11,6 +11,7 @@ from sfumato.cli import inputs, options
 from sfumato.cli.console import Progress, notes
 from sfumato.cli.options import ROLES, option
 from sfumato.cli.tables.make import (
+    Beside,
     Coalition,
     Cost,
     Flags,
@@ -43,6 +44,7 @@ def protect(
     zeros: Zeros = None,
     coalition: Coalition = None,
     flags: Flags = None,
+    beside: Beside = None,
     output: Output = None,
     format: Format = None,
     overwrite: Overwrite = False,
@@ -58,7 +60,7 @@ def protect(
     from sfumato.policyfile.statistical import check_statistical
 
     faults: list[str] = []
-    given = options.hierarchies(hierarchy, faults) | protecting(method, cost, zeros, coalition, flags, faults)
+    given = options.hierarchies(hierarchy, faults) | protecting(method, cost, zeros, coalition, flags, beside, faults)
     given |= {("table", "by"): options.joined(by) or ["*"]} | writing(output, format, overwrite)
     data = inputs.named([str(target)], reading)
     draft = with_rules(options.draft(data, given, (), faults), rule)

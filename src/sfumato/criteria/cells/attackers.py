@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, product
 from math import comb
 from typing import Any
 
@@ -115,17 +115,19 @@ def _made_of(
 
     A total is there once per dimension where all these parts are hidden.
     """
-    shape, many, hidden = published.values.shape, contributors.reshape(-1), published.hidden_cells
+    many, hidden = contributors.reshape(-1), published.hidden_cells
     number = np.full(len(many), -1)
     number[hidden] = np.arange(len(hidden))
     found: dict[int, list[tuple[int, frozenset[int]]]] = {}
-    for total in np.flatnonzero((many[hidden] > 1) & (many[hidden] <= most)).tolist():
-        for axis, one in enumerate(published.dimensions):
-            place: list[Any] = list(np.unravel_index(hidden[total], shape))
-            place[axis] = np.flatnonzero(one.parents == place[axis])
+    for grid in published.grids:
+        few = (many[grid.cell] > 1) & (many[grid.cell] <= most) & (number[grid.cell] >= 0)
+        for at, axis in product(np.argwhere(few).tolist(), range(len(grid.dimensions))):
+            total = int(number[grid.cell[tuple(at)]])
+            place: list[Any] = list(at)
+            place[axis] = np.flatnonzero(grid.dimensions[axis].parents == at[axis])
             if not len(place[axis]):
                 continue
-            parts = np.ravel_multi_index(tuple(np.broadcast_arrays(*place)), shape)
+            parts = grid.cell[tuple(place)]
             filled = frozenset(number[parts[many[parts] > 0]].tolist())
             if filled and -1 not in filled:
                 for part in filled:
@@ -149,31 +151,35 @@ def _units(published: PublishedCells, contributors: np.ndarray, most: int, compo
     from scipy.sparse import coo_array  # type: ignore[import-untyped]
     from scipy.sparse.csgraph import connected_components  # type: ignore[import-untyped]
 
-    small = (contributors > 0) & (contributors <= most)
-    index = np.arange(contributors.size).reshape(contributors.shape)
+    many = contributors.reshape(-1)
+    small = (many > 0) & (many <= most)
     starts, ends = [], []
-    for axis, one in enumerate(published.dimensions):  # a total of as many people has the same people
-        cells, many = np.moveaxis(index, axis, 0), np.moveaxis(contributors, axis, 0)
-        parts, totals = cells[1:], cells[one.parents[1:]]
-        same = (many[1:] == many[one.parents[1:]]) & np.moveaxis(small, axis, 0)[1:]
-        starts.append(parts[same])
-        ends.append(totals[same])
+    for grid in published.grids:
+        for axis, one in enumerate(grid.dimensions):  # a total of as many people has the same people
+            cells = np.moveaxis(grid.cell, axis, 0)
+            parts, totals = cells[1:], cells[one.parents[1:]]
+            same = (many[parts] == many[totals]) & small[parts]
+            starts.append(parts[same])
+            ends.append(totals[same])
     start, end = np.concatenate(starts), np.concatenate(ends)
-    graph = coo_array((np.ones(len(start)), (start, end)), shape=(index.size, index.size))
+    graph = coo_array((np.ones(len(start)), (start, end)), shape=(many.size, many.size))
     _, label = connected_components(graph, directed=False)
-    chosen = np.flatnonzero(small.reshape(-1))
+    chosen = np.flatnonzero(small)
     chosen = chosen[np.argsort(label[chosen], kind="stable")]
     groups = np.split(chosen, np.flatnonzero(np.diff(label[chosen])) + 1) if len(chosen) else []
-    number = np.full(index.size, -1)
+    number = np.full(many.size, -1)
     number[published.hidden_cells] = np.arange(len(published.hidden_cells))
-    found = []
-    for cells in groups:
-        known: set[int] = set()
-        for cell in cells:
-            place = np.unravel_index(cell, index.shape)
-            below = [np.flatnonzero(one.within[i]) for one, i in zip(published.dimensions, place, strict=True)]
-            inside = number[index[np.ix_(*below)].reshape(-1)]
-            known.update(inside[inside >= 0].tolist())
-        if any(component[cell] >= 0 for cell in known):
-            found.append(_Unit(int(contributors.reshape(-1)[cells[0]]), frozenset(known)))
-    return found
+    group = np.full(many.size, -1)
+    for i, cells in enumerate(groups):
+        group[cells] = i
+    known: list[set[int]] = [set() for _ in groups]
+    for grid in published.grids:
+        for at in np.argwhere(group[grid.cell] >= 0):
+            below = [np.flatnonzero(one.within[i]) for one, i in zip(grid.dimensions, at, strict=True)]
+            inside = number[grid.cell[np.ix_(*below)].reshape(-1)]
+            known[group[grid.cell[tuple(at)]]].update(inside[inside >= 0].tolist())
+    return [
+        _Unit(int(many[cells[0]]), frozenset(own))
+        for cells, own in zip(groups, known, strict=True)
+        if any(component[cell] >= 0 for cell in own)
+    ]

@@ -113,8 +113,9 @@ def audit_cells(
         attacker=pl.Series(kind.tolist(), dtype=pl.String),
         exposed=pl.Series(~safe),
     )
-    narrowest = float((high - low).min()) if len(low) else np.inf
-    return TableAudit(len(low), int((~safe).sum()), narrowest, amount, exact, frame)
+    asked = np.ones(len(low), np.bool_) if published.asked is None else published.asked | ~safe
+    narrowest = float((high - low)[asked].min()) if asked.any() else np.inf
+    return TableAudit(int(asked.sum()), int((~safe).sum()), narrowest, amount, exact, frame.filter(pl.Series(asked)))
 
 
 def requirement(
@@ -143,7 +144,9 @@ def requirement(
     value = true.reshape(-1)[published.hidden_cells]
     if published.whole:
         down, up, wide = np.ceil(asked[0]), np.ceil(asked[1]), np.ceil(asked[2])
-    return Requirement(np.maximum(value - down, least), np.minimum(value + up, most), wide, near)
+    low, high = np.maximum(value - down, least), np.minimum(value + up, most)
+    unknown = np.isnan(value)  # nothing can be asked of them but a width
+    return Requirement(np.where(unknown, np.inf, low), np.where(unknown, -np.inf, high), wide, near)
 
 
 def known_values(published: PublishedCells, contributors: np.ndarray, true: np.ndarray | None) -> np.ndarray:
@@ -160,7 +163,7 @@ def narrowed_cells(
 
     Cells that are the attacker's own are none of them, nor those to `skip`, nor those settled for outsiders.
     """
-    bounds = {cell: (values[cell], values[cell]) for cell in attacker.known}
+    bounds = {cell: (values[cell], values[cell]) for cell in attacker.known if not np.isnan(values[cell])}
     bounds |= {cell: (floor, ranges.high[cell]) for cell, floor in attacker.at_least}
     cells = np.array([c for c in bounds if ranges.component[c] >= 0 and ranges.high[c] > ranges.low[c]], np.int64)
     for part in np.unique(ranges.component[cells]):

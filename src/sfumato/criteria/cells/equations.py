@@ -160,14 +160,16 @@ def hidden_equations(published: PublishedCells, absolute: float | None = None) -
         named = [f'"{one.dimension}", row {one.cell if one.row is None else one.row}' for one in faults[:5]]
         raise PolicyError(f"{len(faults):,} published totals are not the sum of their parts, as these:", named)
     hidden, values = published.hidden, np.nan_to_num(published.values, nan=0.0)
-    number = np.full(hidden.shape, -1, np.int64)
-    number[hidden] = np.arange(int(hidden.sum()))
+    number = np.full(hidden.size, -1, np.int64)
+    number[hidden.reshape(-1)] = np.arange(int(hidden.sum()))
     rows, members, signs, rights, off = [], [], [], [], 0
-    for axis, one in enumerate(published.dimensions):
+    for axis, one, index in (
+        (axis, one, grid.cell) for grid in published.grids for axis, one in enumerate(grid.dimensions)
+    ):
         if not len(one.totals):
             continue
-        cells = np.moveaxis(number, axis, 0).reshape(len(one.labels), -1)
-        given = np.moveaxis(values, axis, 0).reshape(len(one.labels), -1)
+        own = np.moveaxis(index, axis, 0).reshape(len(one.labels), -1)
+        cells, given = number[own], values.reshape(-1)[own]
         place = np.zeros(len(one.labels), np.int64)
         place[one.totals] = np.arange(len(one.totals))
         wide = cells.shape[1]
@@ -189,6 +191,11 @@ def hidden_equations(published: PublishedCells, absolute: float | None = None) -
         return Equations(np.arange(int(hidden.sum())), empty, empty, empty.astype(np.int8), np.zeros(0))
     row, member, sign = np.concatenate(rows), np.concatenate(members), np.concatenate(signs)
     order = np.lexsort((member, row))
+    twice = (np.diff(row[order]) == 0) & (np.diff(member[order]) == 0)  # a total that is its only part
+    alone = np.ones(len(order), np.bool_)
+    alone[:-1] &= ~twice
+    alone[1:] &= ~twice
+    order = order[alone]
     all_cells = np.arange(int(hidden.sum()))
     found = _numbered(all_cells, row[order], member[order], sign[order], np.concatenate(rights))
     return _distinct(found, absolute, published)

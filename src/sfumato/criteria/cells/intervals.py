@@ -41,9 +41,9 @@ def outsider_ranges(
 ) -> HiddenRanges:
     """The exact interval of each hidden cell, by linear programs, and by integer ones where counts need them.
 
-    `true` (the values of all cells, where the caller has them) makes it faster and changes nothing. A PolicyError where
-    no values of the hidden cells fit the published ones. After so many `seconds` intervals are left at what points
-    that fit have reached, which is never too wide.
+    `true` (the values of all cells, where the caller has them; NaN where not) makes it faster and changes nothing. A
+    PolicyError where no values of the hidden cells fit the published ones. After so many `seconds` intervals are left
+    at what points that fit have reached, which is never too wide.
     """
     deadline = time.monotonic() + seconds
     equations = hidden_equations(published, absolute)
@@ -52,7 +52,7 @@ def outsider_ranges(
         raise contradiction()
     whole, values = published.whole, np.abs(published.values[~published.hidden])
     near = 0.0 if whole else 10 * CLOSE * 1e-6 * float(values.max(initial=0.0))
-    point = None if true is None else fitting_point(published, equations, true)
+    point = None if true is None or np.isnan(true).any() else fitting_point(published, equations, true)
     low, high = equations.tightened(low, high, whole, near)
     fixed = high - low <= near
     if not whole:
@@ -79,8 +79,9 @@ def outsider_ranges(
 
 def has_whole_vertices(published: PublishedCells) -> bool:
     """Whether counts of this shape are known to need no integer program: one dimension, or two, one of them flat."""
-    many = [one.nested for one in published.dimensions if len(one.totals)]
-    return len(many) <= 1 or (len(many) == 2 and not all(many))
+    grids = published.grids
+    many = [one.nested for one in grids[0].dimensions if len(one.totals)]
+    return len(grids) == 1 and (len(many) <= 1 or (len(many) == 2 and not all(many)))
 
 
 def fitting_point(published: PublishedCells, equations: Equations, true: np.ndarray) -> np.ndarray:

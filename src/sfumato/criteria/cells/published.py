@@ -117,6 +117,14 @@ def _dimension(column: pl.Series, name: str, edges: Edges, root: str) -> TableDi
     return TableDimension(name, tuple(order), (-1, *(place[parent[label]] for label in order[1:])))
 
 
+@dataclass(frozen=True, eq=False)
+class CellGrid:
+    """A table among several: its dimensions, and the number of each of its cells, an axis per dimension."""
+
+    dimensions: tuple[TableDimension, ...]
+    cell: np.ndarray
+
+
 @dataclass(frozen=True)
 class AdditivityFault:
     """A published total that is not the sum of its published parts.
@@ -148,8 +156,8 @@ class PublishedCells:
     rows: np.ndarray | None = field(default=None, repr=False)  # of each cell in the frame
 
     def __post_init__(self) -> None:
-        shape = tuple(len(one.labels) for one in self.dimensions)
-        if not shape or self.values.shape != shape:
+        shape = self.values.shape
+        if self.dimensions and shape != tuple(len(one.labels) for one in self.dimensions):
             raise PolicyError("the values do not have the shape of the dimensions")
         for name, bound in (("lower", self.lower), ("upper", self.upper)):
             if bound is not None and (bound.shape != shape or np.isnan(bound).any()):
@@ -206,9 +214,19 @@ class PublishedCells:
         return PublishedCells(tuple(dimensions), values.reshape(shape), whole, least, lower, upper, rows.reshape(shape))
 
     @cached_property
+    def grids(self) -> tuple[CellGrid, ...]:
+        """The tables that its cells are in: here one, which has each cell once."""
+        return (CellGrid(self.dimensions, np.arange(self.values.size).reshape(self.values.shape)),)
+
+    @cached_property
     def hidden(self) -> np.ndarray:
         """Which cells are hidden."""
         return np.isnan(self.values)
+
+    @property
+    def asked(self) -> np.ndarray | None:
+        """Which of the hidden cells are asked for; None for all."""
+        return None
 
     @cached_property
     def hidden_cells(self) -> np.ndarray:
@@ -240,9 +258,11 @@ class PublishedCells:
         Counts must be exact; magnitudes may be off by `absolute`, or by 1e-9 of their largest part.
         """
         found: list[AdditivityFault] = []
-        index = np.arange(self.values.size).reshape(self.values.shape)
-        for axis, one in enumerate(self.dimensions):
-            values, cells = np.moveaxis(self.values, axis, 0), np.moveaxis(index, axis, 0)
+        for axis, one, index in (
+            (axis, one, grid.cell) for grid in self.grids for axis, one in enumerate(grid.dimensions)
+        ):
+            cells = np.moveaxis(index, axis, 0)
+            values = self.values.reshape(-1)[cells]
             for total in one.totals:
                 parts = values[1:][one.parents[1:] == total]
                 off = np.abs(values[total] - parts.sum(0))  # NaN where any is hidden

@@ -20,6 +20,7 @@ from sfumato.criteria.sets.k_anonymous_patterns import KAnonymousPatterns
 from sfumato.criteria.sets.kkm_anonymity import KKMAnonymity
 from sfumato.criteria.sets.km_anonymity import KMAnonymity
 from sfumato.criteria.sets.l_diverse_slicing import LDiverseSlicing
+from sfumato.criteria.sets.linked_hidden_cells import LinkedHiddenCells
 from sfumato.criteria.sets.loose_association import LooseAssociation
 from sfumato.criteria.sets.m_invariance import MInvariance
 from sfumato.criteria.sets.m_uniqueness import MUniqueness
@@ -40,6 +41,7 @@ __all__ = [
     "KKMAnonymity",
     "KMAnonymity",
     "LDiverseSlicing",
+    "LinkedHiddenCells",
     "LooseAssociation",
     "MInvariance",
     "MUniqueness",
@@ -138,6 +140,15 @@ _OURS: tuple[Variant[SetPromise], ...] = (
         stops="Computing a hidden cell of a table from the totals and the cells that are published.",
         leaves="How near an attacker comes to a hidden value, and what contributors know who know their own part, is "
         "the owner's to show. Whoever knows that a pattern costs least can rule out values for which another would.",
+    ),
+    Variant(
+        LinkedHiddenCells,
+        example=LinkedHiddenCells({"by sex": {"sex": [["f", "*"], ["m", "*"]]}}),
+        cite="Cox 1980",
+        words="Hidden cells of linked tables",
+        stops="Computing a hidden cell, or what tables differ in, from several tables of the same people.",
+        leaves="Other tables of the same people, which are not among these. How near an attacker comes to a hidden "
+        "value, and what contributors know who know their own part, is the owner's to show.",
     ),
     Variant(
         PublishedFrequency,

@@ -14,9 +14,10 @@ from sfumato.core.parameters import Declared, Real, Whole, YesNo
 from sfumato.core.protocols import Side
 from sfumato.criteria.audit import Finding
 from sfumato.criteria.cells.audit import audit_cells
-from sfumato.criteria.cells.published import PublishedCells, infer_dimensions
+from sfumato.criteria.cells.linked import LinkedTable
+from sfumato.criteria.cells.published import PublishedCells
 from sfumato.criteria.sets.model import SetModel
-from sfumato.criteria.sets.published import PublishedSet
+from sfumato.criteria.sets.published import PublishedSet, PublishedTable
 from sfumato.errors import HierarchyError, PolicyError, ReadError
 
 CELLS, VALUE, STATUS = "cells", "value", "status"
@@ -73,6 +74,12 @@ class HiddenCells(SetModel):
         """The cells of the published table, with what everybody knows of those that are hidden."""
         return cells_of(published, self.parents, self.whole, self.least, self.frequency)
 
+    def tables(self, published: PublishedSet) -> list[tuple[LinkedTable, PublishedCells]]:
+        """The table, as it is linked with others."""
+        cells = self.cells(published)
+        shown = tuple((True,) * len(one.labels) for one in cells.dimensions)
+        return [(LinkedTable(CELLS, cells.dimensions, shown), cells)]
+
     def audit(self, published: PublishedSet) -> Finding:
         """What the published table says: how many hidden cells have one value alone that fits."""
         cells = self.cells(published)
@@ -86,12 +93,37 @@ def cells_of(
     published: PublishedSet, parents: Mapping[str, Sequence[Sequence[str]]], whole: bool, least: float | None,
     frequency: int | None,
 ) -> PublishedCells:  # fmt: skip
+    """The cells of a published table that stands alone."""
+    table = published.table(CELLS)
+    if len(published.tables) > 1:
+        raise PolicyError("a table stands alone", got=len(published.tables))
+    return _read(table, parents, whole, least, frequency, False)[1]
+
+
+def linked_of(
+    published: PublishedSet, parents: Mapping[str, Mapping[str, Sequence[Sequence[str]]]], whole: bool,
+    least: float | None, frequency: int | None,
+) -> list[tuple[LinkedTable, PublishedCells]]:  # fmt: skip
+    """The cells of each of several published tables, and what links them: labels that are not in a table are part of
+    those that are."""
+    if {*published.tables} != {*parents}:
+        raise PolicyError("the tables are not those that have parents", got=", ".join(published.tables))
+    return [
+        _read(table, parents[name], whole, least, frequency, True) for name, table in published.tables.items()
+    ]  # fmt: skip
+
+
+def _read(
+    table: PublishedTable, parents: Mapping[str, Sequence[Sequence[str]]], whole: bool, least: float | None,
+    frequency: int | None, further: bool,
+) -> tuple[LinkedTable, PublishedCells]:  # fmt: skip
     """The cells of a published table, hidden where their status says so and only there; with a `frequency` an unsafe
-    one is known to be below it, and one that is hidden for another's sake not to be."""
-    texts = published.table(CELLS).texts
+    one is known to be below it, and one that is hidden for another's sake not to be. `further`: whether there may be
+    labels that the table does not have."""
+    texts = table.texts
     by = texts.columns[:-2]
-    if len(published.tables) > 1 or texts.columns[-2:] != [VALUE, STATUS] or {*by} != {*parents}:
-        raise PolicyError(f'a table has the columns that it is counted by, "{VALUE}" and "{STATUS}", and stands alone')
+    if texts.columns[-2:] != [VALUE, STATUS] or {*by} != {*parents}:
+        raise PolicyError(f'a table has the columns that it is counted by, "{VALUE}" and "{STATUS}"')
     status, value = texts.get_column(STATUS), texts.get_column(VALUE).cast(pl.Float64, strict=False)
     flags = UNSAFE if frequency is not None else STATUSES
     if not status.is_in(flags).all() or ((status == PUBLISHED) != value.is_not_null()).any():
@@ -99,16 +131,18 @@ def cells_of(
     frame = texts.select(*by, value.alias(VALUE))
     try:
         edges = {name: [(child, above) for child, above in pairs] for name, pairs in parents.items()}
-        dimensions = infer_dimensions(frame, by, edges)
+        linked = LinkedTable.of(table.name, frame, by, edges)
+        dimensions = linked.published() if further else linked.dimensions
         cells = PublishedCells.of(frame, dimensions, whole=whole, least=-float("inf") if least is None else least)
     except (HierarchyError, ReadError) as error:
         raise PolicyError(error.what) from None
     if frequency is None:
-        return cells
+        return linked, cells
     lower, upper = np.full(cells.values.size, -np.inf), np.full(cells.values.size, np.inf)
     assert cells.rows is not None
     word = status.gather(cells.rows.ravel())
     upper[(word == "primary").to_numpy()] = frequency - 1
-    lower[(word == "secondary").to_numpy()] = frequency
+    if least is not None and least >= 1:  # else it may be empty
+        lower[(word == "secondary").to_numpy()] = frequency
     shape = cells.values.shape
-    return replace(cells, lower=lower.reshape(shape), upper=upper.reshape(shape))
+    return linked, replace(cells, lower=lower.reshape(shape), upper=upper.reshape(shape))

@@ -11,7 +11,7 @@ from sfumato.core.parameters import Whole
 from sfumato.core.protocols import Side
 from sfumato.core.wording import count
 from sfumato.criteria.audit import Finding
-from sfumato.criteria.sets.hidden_cells import CELLS, PUBLISHED, STATUS, VALUE
+from sfumato.criteria.sets.hidden_cells import PUBLISHED, STATUS, VALUE
 from sfumato.criteria.sets.model import SetModel
 from sfumato.criteria.sets.published import PublishedSet
 from sfumato.errors import PolicyError
@@ -37,9 +37,11 @@ class PublishedFrequency(SetModel):
         return f"Every published count is of {count(self.n, 'person', 'people')} at least, or of none."
 
     def audit(self, published: PublishedSet) -> Finding:
-        """What the published table says: its smallest count above zero."""
-        table = published.table(CELLS)
-        shown = table.texts.filter(pl.col(STATUS) == PUBLISHED).get_column(VALUE)
+        """What the published tables say: their smallest count above zero."""
+        texts = [table.texts for table in published.tables.values()]
+        if not texts or not all({VALUE, STATUS} <= {*one.columns} for one in texts):
+            raise PolicyError(f'a table has the columns "{VALUE}" and "{STATUS}"')
+        shown = pl.concat([one.filter(pl.col(STATUS) == PUBLISHED).select(VALUE) for one in texts]).get_column(VALUE)
         number = shown.cast(pl.Int64, strict=False)
         if number.null_count() or (number < 0).any():
             raise PolicyError("a published count is no natural number")

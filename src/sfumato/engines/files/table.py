@@ -6,7 +6,7 @@ import hashlib
 import hmac
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
@@ -22,7 +22,7 @@ from sfumato.engines.files.forms import Forms, ReadWarning, skip_note
 from sfumato.engines.files.recode import Mapper
 from sfumato.engines.files.source import BLOCK, sources, unchanged, written
 from sfumato.engines.files.write import write
-from sfumato.engines.protocol import COUNT, FETCHING, Engine, Plan, reading_without
+from sfumato.engines.protocol import COUNT, FETCHING, Engine, Plan, Sums, SumsAsked, reading_without
 from sfumato.errors import ColumnError, EmptyTable, ReadError, warn
 
 PIECES = 8  # places of a table that a sample is taken from
@@ -159,6 +159,14 @@ class FileTable(Engine):
         """Distinct tuples of columns, and in `COUNT` how many rows have them."""
         with unchanged(self.files):
             return count(self.files, columns, report_progress, most, work, self.part, self.needed)
+
+    @contextmanager
+    def sums(self, asked: SumsAsked) -> Iterator[Sums | None]:
+        """Sums by DuckDB, where it is installed; None where an amount is no number as it is written."""
+        from sfumato.engines.files.sums import sums_of_files
+
+        with unchanged(self.files), sums_of_files(self, asked) as found:
+            yield found
 
     def singled(self, sets: Sequence[Sequence[str]]) -> list[int]:
         """For each set of columns how many rows have values of them that no other row has."""

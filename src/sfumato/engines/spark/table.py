@@ -16,9 +16,10 @@ import polars as pl
 from sfumato.core.label_grammar import DECIMAL
 from sfumato.core.progress import Progress
 from sfumato.engines.order import CANONICAL
-from sfumato.engines.protocol import FETCHING, LABEL, Engine, Plan, reading_without, refuse_names
+from sfumato.engines.protocol import FETCHING, LABEL, Engine, Plan, Sums, SumsAsked, reading_without, refuse_names
 from sfumato.engines.spark.count import SparkFrame, as_polars
 from sfumato.engines.spark.recode import mapped
+from sfumato.engines.spark.sums import SparkSums
 from sfumato.engines.spark.types import functions, job
 from sfumato.engines.spark.write import SparkKept, SparkParts, checkpointed, write_parts
 from sfumato.errors import OutputError
@@ -139,6 +140,20 @@ class SparkTable(Engine):
         """Distinct tuples of columns, and in `COUNT` how many rows have them."""
         report_progress("counting rows", None)
         return self._table.count(columns, most)
+
+    @contextmanager
+    def sums(self, asked: SumsAsked) -> Iterator[Sums | None]:
+        """Sums by grouped frames; None where an amount is no number there."""
+        numbers = [name for name in (asked.value, asked.weight, asked.request) if name is not None]
+        schema = self._table.schema
+        if not all(schema[name].is_numeric() or schema[name] == pl.Boolean for name in numbers):
+            yield None
+            return
+        found = SparkSums(self._table, asked)
+        try:
+            yield found
+        finally:
+            found.close()
 
     def singled(self, sets: Sequence[Sequence[str]]) -> list[int]:
         """For each set of columns how many rows have values of them that no other row has."""

@@ -20,13 +20,23 @@ from sfumato.engines.callbacks import Pulled
 from sfumato.engines.files.table import ScannedFile
 from sfumato.engines.files.write import write
 from sfumato.engines.order import CANONICAL, RANDOM
-from sfumato.engines.protocol import COUNT, FETCHING, Engine, Plan, reading_without, refuse_many
+from sfumato.engines.protocol import (
+    COUNT,
+    FETCHING,
+    Engine,
+    Plan,
+    Sums,
+    SumsAsked,
+    reading_without,
+    refuse_many,
+)
 from sfumato.engines.sql.connect import TableName, lacking, place, refuse_unwritable
 from sfumato.engines.sql.connect import columns as columns_of
 from sfumato.engines.sql.connect import table as table_of
 from sfumato.engines.sql.count import count, every, exported, fetched, listed, sample, singled, total
 from sfumato.engines.sql.link import AdbcLink, Link, driver_errors
 from sfumato.engines.sql.recode import Staged
+from sfumato.engines.sql.sums import SqlSums
 from sfumato.engines.sql.types import SqlColumn, SqlDialect, named
 from sfumato.engines.sql.write import KeptTable, begin, prepared, released, target
 from sfumato.errors import EmptyTable, OutputError, PolicyError, ReadError
@@ -162,6 +172,18 @@ class Database(Engine):
         self._counted = int(found.get_column(COUNT).sum())
         self._same = self._held is not None and self._place.dialect.one_snapshot is not None
         return found
+
+    @contextmanager
+    def sums(self, asked: SumsAsked) -> Iterator[Sums | None]:
+        """Sums by grouped queries in the database; None where an amount is no number there."""
+        numbers = [name for name in (asked.value, asked.weight, asked.request) if name is not None]
+        if not all(self._columns[n].dtype.is_numeric() or self._columns[n].dtype == pl.Boolean for n in numbers):
+            yield None
+            return
+        with self._one_link() as link:
+            found = SqlSums(link, self._place.dialect, self._table, self._columns, asked)
+            yield found
+            found.close()
 
     def singled(self, sets: Sequence[Sequence[str]]) -> list[int]:
         """For each set of columns how many rows have values of them that no other row has."""

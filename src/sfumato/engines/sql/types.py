@@ -22,7 +22,7 @@ class SqlDialect:
 
     `same_text` compares texts letter by letter, whatever the collation of their column. `nan` is true of a number that
     is not one, `zero` makes either zero the positive one; `below` sorts both, by their value and text. `hashed` is a
-    number of 64 bits from the MD5 of a text.
+    number of 64 bits from the MD5 of a text, `most` the largest value of a group by its rank, without sorting it.
     `folds`: names that differ in case only are one name. `guesses`: the driver takes the type of a column from its
     first rows. `one_snapshot` begins a transaction that sees all tables as they are at one moment; None: nobody knows.
     """
@@ -38,6 +38,7 @@ class SqlDialect:
     start: tuple[str, ...] = ()
     sample: str | None = None
     hashed: str | None = None
+    most: str | None = None
     folds: bool = False
     guesses: bool = False
     indexes: bool = False
@@ -62,6 +63,7 @@ DUCKDB = SqlDialect(
     start=("SET TimeZone = 'UTC'",),
     sample="WHERE hash(rowid) % {step} = 0",
     hashed="CAST(md5_number({}) >> 64 AS UBIGINT)",  # md5_number_lower takes three times as long
+    most="list_extract(max({what}, {most}), {rank})",
     folds=True,
     one_snapshot=(),
 )

@@ -52,7 +52,7 @@ class Redesign(Perturbation):
         """The loss of each level vector."""
         shape = [len(one.level) for one in table.dimensions]
         if self.loss == "cells":
-            kept = [[_nodes(one, level).sum() for level in range(len(one.level))] for one in table.dimensions]
+            kept = [[one.nodes_at(level).sum() for level in range(len(one.level))] for one in table.dimensions]
             found = np.array([table.value.size - float(np.prod(sizes)) for sizes in product(*kept)])
             return found.reshape(shape)
         found = np.zeros(shape)
@@ -76,29 +76,11 @@ def _entropy_lost(rows: np.ndarray, fine: np.ndarray, coarse: np.ndarray) -> flo
     return float((own[there] * np.log2(rows[coarse][there] / own[there])).sum())
 
 
-def _nodes(dimension: Dimension, level: int) -> np.ndarray:
-    """Which nodes are published at a level: those on it and above, and the brothers of each.
-
-    A node on the level may have brothers below it where branches are not equally deep. Were these left out, they could
-    be told from the total and the others.
-    """
-    found = np.zeros(len(dimension), np.bool_)
-    found[dimension.level[level:]] = True
-    while True:
-        parents = np.zeros(len(dimension), np.bool_)
-        parents[dimension.parent[1:][found[1:]]] = True
-        more = found.copy()
-        more[1:] |= parents[dimension.parent[1:]]
-        if (more == found).all():
-            return found
-        found = more
-
-
 def published_cells(dimensions: Sequence[Dimension], levels: Mapping[str, int]) -> np.ndarray:
     """Which cells a table has at some levels of its hierarchies."""
     found = np.ones((), np.bool_)
     for one in dimensions:
-        found = found[..., None] & _nodes(one, levels[one.name])
+        found = found[..., None] & one.nodes_at(levels[one.name])
     return found.ravel()
 
 
@@ -109,7 +91,7 @@ def safe_levels(dimensions: Sequence[Dimension], unsafe: np.ndarray) -> np.ndarr
     what the rules say of a cell stays. A cell is published up to the highest level that each of its nodes is on.
     """
     shape = tuple(len(one.level) for one in dimensions)
-    last = [np.sum([_nodes(one, level) for level in range(len(one.level))], axis=0) - 1 for one in dimensions]
+    last = [np.sum([one.nodes_at(level) for level in range(len(one.level))], axis=0) - 1 for one in dimensions]
     cells = np.unravel_index(np.flatnonzero(unsafe), tuple(len(one) for one in dimensions))
     found = np.zeros(shape, np.bool_)
     found[tuple(upto[nodes] for upto, nodes in zip(last, cells, strict=True))] = True

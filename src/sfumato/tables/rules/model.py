@@ -95,5 +95,5 @@ def primary_cells(rules: Sequence[CellRule], table: StatTable) -> Primary:
 
 def also_hidden(primary: Primary, cells: np.ndarray, table: StatTable) -> Primary:
     """The same where other cells have to be hidden too: nobody may compute them, by whatever little."""
-    least = np.where(cells.reshape(table.shape), 10.0**-table.decimals, 0.0)
+    least = np.where(cells.reshape(table.value.shape), 10.0**-table.decimals, 0.0)
     return replace(primary, below=np.maximum(primary.below, least), above=np.maximum(primary.above, least))

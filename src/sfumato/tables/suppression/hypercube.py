@@ -48,9 +48,9 @@ def box_pattern(problem: ProtectionProblem) -> tuple[np.ndarray, int]:
     boxes, tables, rounds, changed = _Boxes(problem), list(simple_subtables(problem)), 0, True
     while changed:
         changed, rounds = False, rounds + 1
-        for done, nodes in enumerate(tables):
+        for done, cells in enumerate(tables):
             problem.report_progress("hiding boxes", done / len(tables))
-            changed |= boxes.protect(done, nodes)
+            changed |= boxes.protect(done, cells)
     return boxes.hidden, rounds
 
 
@@ -58,40 +58,35 @@ class _Boxes:
     """The hidden cells, how far each has to be able to move up and down, and how far it can in each subtable."""
 
     def __init__(self, problem: ProtectionProblem) -> None:
-        shape = problem.table.shape
-        self.candidate = (problem.candidate | problem.forced).reshape(shape)
-        self.room = np.stack([problem.most - problem.value, problem.value - problem.least], -1).reshape(*shape, 2)
-        self.cost = problem.cost.reshape(shape)
-        self.alone = problem.table.contributors == 1
+        self.candidate = problem.candidate | problem.forced
+        self.room = np.stack([problem.most - problem.value, problem.value - problem.least], -1)
+        self.cost = problem.cost
+        self.alone = problem.table.contributors.ravel() == 1
         self.hidden = problem.forced.copy()
-        needs = np.stack([problem.above, problem.below], -1) * problem.forced.reshape(-1, 1)
-        self.need = needs.reshape(*shape, 2)
+        self.need = np.stack([problem.above, problem.below], -1) * problem.forced.reshape(-1, 1)
         self.done: dict[int, np.ndarray] = {}  # of each subtable, how far its cells can move
 
-    def protect(self, number: int, nodes: tuple[np.ndarray, ...]) -> bool:
+    def protect(self, number: int, cells: np.ndarray) -> bool:
         """Hide boxes for the cells of a subtable that cannot move far enough in it; whether any cell was hidden."""
-        grid = np.ix_(*nodes)
-        shape, sizes = self.cost.shape, tuple(map(len, nodes))
-        need = self.need[grid]
-        moves = self.done.setdefault(number, np.zeros((*sizes, 2)))
-        hidden = self.hidden.reshape(shape)  # the same memory
-        wanted = hidden[grid] & (need > moves).any(-1)
+        need = self.need[cells]
+        moves = self.done.setdefault(number, np.zeros((*cells.shape, 2)))
+        wanted = self.hidden[cells] & (need > moves).any(-1)
         if not wanted.any():
             return False
-        table = _Subtable(self.candidate[grid], self.room[grid], self.cost[grid], self.alone[grid])
+        table = _Subtable(self.candidate[cells], self.room[cells], self.cost[cells], self.alone[cells])
         before = int(self.hidden.sum())
-        cells = np.argwhere(wanted)
-        for at in cells[np.argsort(-need.max(-1)[wanted], kind="stable")]:
+        places = np.argwhere(wanted)
+        for at in places[np.argsort(-need.max(-1)[wanted], kind="stable")]:
             check_cancelled()
             place = tuple(int(i) for i in at)
             far = need[place]
-            for corners, signs, reach in table.boxes(place, far - moves[place], hidden[grid]):
+            for corners, signs, reach in table.boxes(place, far - moves[place], self.hidden[cells]):
                 for corner, sign in zip(corners, signs, strict=True):
-                    cell = tuple(int(one[i]) for one, i in zip(nodes, corner, strict=True))
+                    cell = cells[corner]
                     can = reach if sign > 0 else reach[::-1]
                     asked = np.minimum(far if sign > 0 else far[::-1], can)
                     moves[corner] = np.maximum(moves[corner], asked)
-                    hidden[cell] = True
+                    self.hidden[cell] = True
                     self.need[cell] = np.maximum(self.need[cell], asked)
             moves[place] = np.maximum(moves[place], far)  # no other boxes are left to look for
         return int(self.hidden.sum()) > before

@@ -63,10 +63,8 @@ class ModularPattern:
         self.tables = list(simple_subtables(problem))
         self.of: list[list[int]] = [[] for _ in range(problem.value.size)]  # the subtables of each hidden cell
         self.cells = []
-        shape = problem.table.shape
-        every = np.arange(problem.value.size).reshape(shape)
-        for number, nodes in enumerate(self.tables):
-            cells = every[np.ix_(*nodes)].ravel()
+        for number, table in enumerate(self.tables):
+            cells = table.ravel()
             self.cells.append(cells[(problem.candidate | problem.forced)[cells]])
             for cell in self.cells[-1]:
                 self.of[cell].append(number)

@@ -16,7 +16,7 @@ from sfumato.core.wording import count
 from sfumato.errors import Infeasible
 from sfumato.tables.protection import ProtectionProblem
 from sfumato.tables.suppression.attack import Piece
-from sfumato.tables.values import Dimension, StatTable
+from sfumato.tables.values import Dimension, StatTable, TableGrid, table_sums
 
 MOST_CHECKED = 3_000  # cells of a table that is first audited with all candidates hidden
 
@@ -26,12 +26,10 @@ def whole_piece(problem: ProtectionProblem) -> Piece:
     return _piece(problem, np.arange(problem.value.size), np.arange(len(problem.sums)), people_alone(problem.table))
 
 
-def subtable(problem: ProtectionProblem, person: np.ndarray, nodes: tuple[np.ndarray, ...]) -> Piece:
-    """The cells of some nodes of each dimension, and the sums that lie among them."""
-    shape = problem.table.shape
-    inside = np.zeros(shape, np.bool_)
-    inside[np.ix_(*nodes)] = True
-    flat = inside.ravel()
+def subtable(problem: ProtectionProblem, person: np.ndarray, cells: np.ndarray) -> Piece:
+    """Some cells, and the sums that lie among them."""
+    flat = np.zeros(problem.value.size, np.bool_)
+    flat[cells] = True
     sums = problem.sums
     lacks = np.bincount(sums.row[~flat[sums.cell]], minlength=len(sums)) > 0
     return _piece(problem, np.flatnonzero(flat), np.flatnonzero(~lacks), person)
@@ -67,6 +65,8 @@ def people_alone(table: StatTable) -> np.ndarray:
 
     Whoever is alone in several of these, as a firm may be, counts as so many people.
     """
+    if len(table.grids) > 1:
+        return _alone_in_several(table)
     leaves = np.ix_(*(one.leaf for one in table.dimensions))
     every = np.arange(table.value.size).reshape(table.shape)
     there = table.contributors[leaves] > 0
@@ -77,6 +77,21 @@ def people_alone(table: StatTable) -> np.ndarray:
     return np.where(table.contributors == 1, found, -1).ravel()
 
 
+def _alone_in_several(table: StatTable) -> np.ndarray:
+    """The same of tables that share cells: who is alone in a total is alone in the cell of it that is not empty."""
+    one, person = table.contributors.ravel() == 1, np.arange(table.value.size)
+    sums = table_sums(table)
+    total, part = sums.cell[sums.start[:-1]][sums.row], sums.cell
+    pair = one[total] & one[part] & (sums.sign > 0)
+    while True:
+        before = person.copy()
+        least = np.minimum(person[total[pair]], person[part[pair]])
+        np.minimum.at(person, total[pair], least)
+        np.minimum.at(person, part[pair], least)
+        if (person == before).all():
+            return np.where(one, person, -1)
+
+
 def families(dimension: Dimension) -> list[np.ndarray]:
     """Each node with children, with these, from the root down; the root alone where it has none."""
     found = [np.append(node, below) for node, below in enumerate(dimension.children) if len(below)]
@@ -84,24 +99,30 @@ def families(dimension: Dimension) -> list[np.ndarray]:
     return found or [np.zeros(1, np.int64)]
 
 
-def simple_subtables(problem: ProtectionProblem) -> Iterator[tuple[np.ndarray, ...]]:
-    """The nodes of all subtables without a hierarchy, those of higher levels first."""
-    dimensions = problem.table.dimensions
-    every: list[tuple[Any, ...]] = list(product(*map(families, dimensions)))
-    depth = [sum(int(one.depth[nodes[0]]) for one, nodes in zip(dimensions, each, strict=True)) for each in every]
-    yield from (every[at] for at in np.argsort(depth, kind="stable"))
+def simple_subtables(problem: ProtectionProblem) -> Iterator[np.ndarray]:
+    """The cells of all subtables without a hierarchy, an axis per dimension, those of higher levels first."""
+    every: list[tuple[int, TableGrid, tuple[Any, ...]]] = []
+    for grid in problem.table.grids:
+        for each in product(*map(families, grid.dimensions)):
+            depth = sum(int(one.depth[nodes[0]]) for one, nodes in zip(grid.dimensions, each, strict=True))
+            every.append((depth, grid, each))
+    yield from (grid.cell[np.ix_(*nodes)] for _, grid, nodes in sorted(every, key=lambda one: one[0]))
 
 
-def around(problem: ProtectionProblem, cell: int) -> tuple[np.ndarray, ...]:
-    """The nodes of the subtables that a cell lies in: in each dimension its family above and that below it."""
-    found = []
-    for one, node in zip(problem.table.dimensions, np.unravel_index(cell, problem.table.shape), strict=True):
-        above = int(one.parent[node])
-        near = [np.array([node]), one.children[node]]
-        if above >= 0:
-            near += [np.array([above]), one.children[above]]
-        found.append(np.unique(np.concatenate(near)).astype(np.int64))
-    return tuple(found)
+def around(problem: ProtectionProblem, cell: int) -> np.ndarray:
+    """The cells of the subtables that a cell lies in: in each dimension its family above and that below it."""
+    cells = []
+    for grid in problem.table.grids:
+        for at in np.argwhere(grid.cell == cell):
+            found = []
+            for one, node in zip(grid.dimensions, at, strict=True):
+                above = int(one.parent[node])
+                near = [np.array([node]), one.children[node]]
+                if above >= 0:
+                    near += [np.array([above]), one.children[above]]
+                found.append(np.unique(np.concatenate(near)).astype(np.int64))
+            cells.append(grid.cell[np.ix_(*found)].ravel())
+    return np.concatenate(cells)
 
 
 def everything(problem: ProtectionProblem) -> np.ndarray:

@@ -74,9 +74,9 @@ class _Repair:
             self.known = self.known or Pattern(whole_piece(self.problem))
             self.known.hidden = self.hidden[self.known.piece.cell]
             return self.known
-        cells = self.hidden.reshape(self.problem.table.shape).copy()
+        cells = self.hidden.copy()
         for cell in exposed[:MOST_AROUND]:
-            cells[np.ix_(*around(self.problem, int(cell)))] = True
+            cells[around(self.problem, int(cell))] = True
         found = Pattern(piece_of(self.problem, self.person, np.flatnonzero(cells)))
         found.hidden = self.hidden[found.piece.cell]
         return found
@@ -135,8 +135,6 @@ def _near(problem: ProtectionProblem, cell: int, steps: int) -> np.ndarray:
         found[:] = False
         found[sums.cell[mine[sums.row]]] = True
     elif steps == 2:
-        found = found.reshape(problem.table.shape)
         found[:] = False
-        found[np.ix_(*around(problem, cell))] = True
-        found = found.ravel()
+        found[around(problem, cell)] = True
     return found
