@@ -154,6 +154,7 @@ def audit_of(known: Known) -> Callable[[np.ndarray], TableAudit]:
     below = np.minimum(primary.below.ravel(), true - known.lower).reshape(shape)
     above = np.minimum(primary.above.ravel(), known.upper - true).reshape(shape)
     people = table.contributors if known.coalition else None
+    largest = None if table.negative or not table.largest.shape[-1] else table.largest
 
     def audit(hidden: np.ndarray) -> TableAudit:
         value = np.where(hidden, np.nan, true).reshape(shape)
@@ -161,8 +162,9 @@ def audit_of(known: Known) -> Callable[[np.ndarray], TableAudit]:
             dimensions, value, table.whole, -np.inf, known.lower.reshape(shape), known.upper.reshape(shape)
         )
         return audit_cells(
-            published, contributors=people, coalition=known.coalition, true=table.value, below=below, above=above
-        )
+            published, contributors=people, coalition=known.coalition, true=table.value, below=below, above=above,
+            largest=largest,
+        )  # fmt: skip
 
     return audit
 

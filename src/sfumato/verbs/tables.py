@@ -27,11 +27,12 @@ from sfumato.release.set_manifest import read_set
 from sfumato.tables import CELL_RULES, PROTECTIONS
 from sfumato.tables.count import count_table
 from sfumato.tables.given import columns_of, given_table, is_number
+from sfumato.tables.insiders import insiders_of
 from sfumato.tables.protection import ProtectionProblem
 from sfumato.tables.release import CELLS, Known, ProtectedTable, auditor, frequency_of, release_table
 from sfumato.tables.rules.model import also_hidden, primary_cells
 from sfumato.tables.settle import cell_costs, conflicts, known_least, named_cells
-from sfumato.tables.values import VALUE, StatTable, check_names
+from sfumato.tables.values import VALUE, StatTable, cell_sums, check_names
 
 __all__ = ["audit_table", "protect", "read_table", "tabulate"]
 
@@ -183,7 +184,7 @@ def protect(
     candidate = ~must_publish & (zeros_hidden | (table.count.ravel() > 0))
     problem = ProtectionProblem(
         table, primary, cell_costs(table, cost), candidate, must_hide, known.lower, known.upper, auditor(known),
-        progress or quiet,
+        insiders_of(table, cell_sums(table.dimensions), known.lower, coalition), progress or quiet,
     )  # fmt: skip
     return release_table(problem, known, chosen, way, str(PROTECTIONS.name_of(way)), flags)
 
