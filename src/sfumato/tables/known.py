@@ -81,6 +81,7 @@ def audit_of(known: Known) -> AuditPattern:
     below = np.minimum(primary.below.ravel(), true - known.lower).reshape(shape)
     above = np.minimum(primary.above.ravel(), known.upper - true).reshape(shape)
     people = table.contributors if known.coalition else None
+    largest = None if table.negative or not table.largest.shape[-1] else table.largest
 
     def audit(hidden: np.ndarray) -> TableAudit:
         value = np.where(hidden, np.nan, true).reshape(shape)
@@ -88,8 +89,9 @@ def audit_of(known: Known) -> AuditPattern:
             dimensions, value, table.whole, -np.inf, known.lower.reshape(shape), known.upper.reshape(shape)
         )
         return audit_cells(
-            published, contributors=people, coalition=known.coalition, true=table.value, below=below, above=above
-        )
+            published, contributors=people, coalition=known.coalition, true=table.value, below=below, above=above,
+            largest=largest,
+        )  # fmt: skip
 
     return audit
 
@@ -147,12 +149,16 @@ class JointAudit:
         wide = np.where(table.hidden_before, 1.0 if table.whole else 1e-300, 0.0)
         self.sliding = self._of(wide, 0.0)
         self.people = self._of(table.contributors, 0).astype(np.int64) if known.coalition else None
+        self.largest = None
+        if table.largest.shape[-1] and not table.negative:
+            self.largest = np.zeros((self.links.size, table.largest.shape[-1]))
+            self.largest[self.place] = table.largest
 
     def __call__(self, hidden: np.ndarray, exhibited: np.ndarray | None = None) -> TableAudit:
         """The audit of a pattern; `exhibited` are the cells that are asked for, None for all."""
         return audit_cells(
             self.cells(hidden, exhibited), contributors=self.people, coalition=self.known.coalition, true=self.true,
-            below=self.below, above=self.above, sliding=self.sliding,
+            below=self.below, above=self.above, sliding=self.sliding, largest=self.largest,
         )  # fmt: skip
 
     def cells(self, hidden: np.ndarray, exhibited: np.ndarray | None) -> LinkedCells:

@@ -30,6 +30,7 @@ from sfumato.tables import CELL_RULES, PROTECTIONS
 from sfumato.tables.before import PROMISES, frame_table, published_folder, tables_before
 from sfumato.tables.count import count_table
 from sfumato.tables.given import columns_of, given_table, is_number
+from sfumato.tables.insiders import insiders_of
 from sfumato.tables.known import Known, auditor
 from sfumato.tables.linked import JointTable, TableSet, joint_table
 from sfumato.tables.linked_release import ProtectedTables, joint_primary, release_tables
@@ -37,7 +38,7 @@ from sfumato.tables.protection import ProtectionProblem
 from sfumato.tables.release import CELLS, ProtectedTable, frequency_of, release_table
 from sfumato.tables.rules.model import also_hidden, primary_cells
 from sfumato.tables.settle import cell_costs, conflicts, known_least, named_cells, told_before
-from sfumato.tables.values import VALUE, StatTable, check_names, coarsened
+from sfumato.tables.values import VALUE, StatTable, check_names, coarsened, table_sums
 
 __all__ = ["audit_table", "protect", "read_table", "tabulate"]
 
@@ -219,7 +220,7 @@ def protect(
     known = Known(table, primary, known_least(table, zeros_hidden), coalition, frequency)
     problem = ProtectionProblem(
         table, primary, cell_costs(table, cost), candidate, must_hide, known.lower, known.upper, auditor(known),
-        progress or quiet,
+        insiders_of(table, table_sums(table), known.lower, coalition), progress or quiet,
     )  # fmt: skip
     if isinstance(table, JointTable):
         return release_tables(problem, known, chosen, way, named, flags, links, alone)

@@ -16,31 +16,31 @@ from sfumato.core.wording import count
 from sfumato.errors import Infeasible
 from sfumato.tables.protection import ProtectionProblem
 from sfumato.tables.suppression.attack import Piece
-from sfumato.tables.values import Dimension, StatTable, TableGrid, table_sums
+from sfumato.tables.values import Dimension, TableGrid
 
 MOST_CHECKED = 3_000  # cells of a table that is first audited with all candidates hidden
 
 
 def whole_piece(problem: ProtectionProblem) -> Piece:
     """The whole table."""
-    return _piece(problem, np.arange(problem.value.size), np.arange(len(problem.sums)), people_alone(problem.table))
+    return _piece(problem, np.arange(problem.value.size), np.arange(len(problem.sums)))
 
 
-def subtable(problem: ProtectionProblem, person: np.ndarray, cells: np.ndarray) -> Piece:
+def subtable(problem: ProtectionProblem, cells: np.ndarray) -> Piece:
     """Some cells, and the sums that lie among them."""
     flat = np.zeros(problem.value.size, np.bool_)
     flat[cells] = True
     sums = problem.sums
     lacks = np.bincount(sums.row[~flat[sums.cell]], minlength=len(sums)) > 0
-    return _piece(problem, np.flatnonzero(flat), np.flatnonzero(~lacks), person)
+    return _piece(problem, np.flatnonzero(flat), np.flatnonzero(~lacks))
 
 
-def piece_of(problem: ProtectionProblem, person: np.ndarray, cells: np.ndarray) -> Piece:
+def piece_of(problem: ProtectionProblem, cells: np.ndarray) -> Piece:
     """Some cells of a table, and all of its sums: all other cells are taken for published."""
-    return _piece(problem, cells, np.arange(len(problem.sums)), person)
+    return _piece(problem, cells, np.arange(len(problem.sums)))
 
 
-def _piece(problem: ProtectionProblem, cells: np.ndarray, rows: np.ndarray, person: np.ndarray) -> Piece:
+def _piece(problem: ProtectionProblem, cells: np.ndarray, rows: np.ndarray) -> Piece:
     sums = problem.sums
     cells = cells[(problem.candidate | problem.forced)[cells]]
     place = np.full(problem.value.size, -1)
@@ -56,40 +56,8 @@ def _piece(problem: ProtectionProblem, cells: np.ndarray, rows: np.ndarray, pers
     below, above = (np.where(forced, np.maximum(one[cells], 0), 0.0) for one in (problem.below, problem.above))
     return Piece(
         cells, start, place[sums.cell[entry]], sums.sign[entry], down, up, below, above, problem.cost[cells],
-        forced, person[cells],
+        forced, problem.known_by.within(place),
     )  # fmt: skip
-
-
-def people_alone(table: StatTable) -> np.ndarray:
-    """Who is alone in each cell, by the number of the cell without parts that they are in; -1 where nobody is.
-
-    Whoever is alone in several of these, as a firm may be, counts as so many people.
-    """
-    if len(table.grids) > 1:
-        return _alone_in_several(table)
-    leaves = np.ix_(*(one.leaf for one in table.dimensions))
-    every = np.arange(table.value.size).reshape(table.shape)
-    there = table.contributors[leaves] > 0
-    number, full = np.where(there, every[leaves], 0), there.astype(np.int64)
-    for axis, one in enumerate(table.dimensions):
-        number, full = one.added_up(number, axis), one.added_up(full, axis)
-    found = np.where(full == 1, number, every)
-    return np.where(table.contributors == 1, found, -1).ravel()
-
-
-def _alone_in_several(table: StatTable) -> np.ndarray:
-    """The same of tables that share cells: who is alone in a total is alone in the cell of it that is not empty."""
-    one, person = table.contributors.ravel() == 1, np.arange(table.value.size)
-    sums = table_sums(table)
-    total, part = sums.cell[sums.start[:-1]][sums.row], sums.cell
-    pair = one[total] & one[part] & (sums.sign > 0)
-    while True:
-        before = person.copy()
-        least = np.minimum(person[total[pair]], person[part[pair]])
-        np.minimum.at(person, total[pair], least)
-        np.minimum.at(person, part[pair], least)
-        if (person == before).all():
-            return np.where(one, person, -1)
 
 
 def families(dimension: Dimension) -> list[np.ndarray]:
