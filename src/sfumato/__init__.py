@@ -23,11 +23,17 @@ if TYPE_CHECKING:
     from sfumato import pseudonyms as pseudonyms
     from sfumato import synthetic as synthetic
     from sfumato.control import QUERY_CONTROLS as QUERY_CONTROLS
+    from sfumato.control import CellRestriction as CellRestriction
+    from sfumato.control import CountAuditing as CountAuditing
+    from sfumato.control import ExtremeAuditing as ExtremeAuditing
     from sfumato.control import OfflineAuditingWarning as OfflineAuditingWarning
     from sfumato.control import QueryOrder as QueryOrder
     from sfumato.control import QuerySetOverlap as QuerySetOverlap
     from sfumato.control import QuerySetSize as QuerySetSize
+    from sfumato.control import RandomSample as RandomSample
+    from sfumato.control import RoundedAnswers as RoundedAnswers
     from sfumato.control import StatisticalDatabase as StatisticalDatabase
+    from sfumato.control import SumAuditing as SumAuditing
     from sfumato.core.hierarchy import Hierarchy as Hierarchy
     from sfumato.core.hierarchy import write_edges as write_edges
     from sfumato.core.hierarchy import write_wide as write_wide
@@ -288,12 +294,18 @@ _HOMES = {
         "audit_table",
     ),
     "sfumato.control": (
+        "CellRestriction",
+        "CountAuditing",
+        "ExtremeAuditing",
         "QUERY_CONTROLS",
         "OfflineAuditingWarning",
         "QueryOrder",
         "QuerySetOverlap",
         "QuerySetSize",
+        "RandomSample",
+        "RoundedAnswers",
         "StatisticalDatabase",
+        "SumAuditing",
     ),
     "sfumato.tables": (
         "CELL_RULES",

@@ -5,7 +5,18 @@
 
 from __future__ import annotations
 
-from sfumato.control.controls import QUERY_CONTROLS, QueryOrder, QuerySetOverlap, QuerySetSize
+from sfumato.control.controls import (
+    QUERY_CONTROLS,
+    CellRestriction,
+    CountAuditing,
+    ExtremeAuditing,
+    QueryOrder,
+    QuerySetOverlap,
+    QuerySetSize,
+    RandomSample,
+    RoundedAnswers,
+    SumAuditing,
+)
 from sfumato.control.database import ControlledAnswer, OfflineAuditingWarning, StatisticalDatabase
 from sfumato.control.formula import Formula, parse_formula
 from sfumato.control.log import LoggedQuery, QueryLog, read_log
@@ -13,7 +24,10 @@ from sfumato.control.query import SetQuery, parse_set_query
 
 __all__ = [
     "QUERY_CONTROLS",
+    "CellRestriction",
     "ControlledAnswer",
+    "CountAuditing",
+    "ExtremeAuditing",
     "Formula",
     "LoggedQuery",
     "OfflineAuditingWarning",
@@ -21,8 +35,11 @@ __all__ = [
     "QueryOrder",
     "QuerySetOverlap",
     "QuerySetSize",
+    "RandomSample",
+    "RoundedAnswers",
     "SetQuery",
     "StatisticalDatabase",
+    "SumAuditing",
     "parse_formula",
     "parse_set_query",
     "read_log",

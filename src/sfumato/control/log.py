@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import json
 import os
+import secrets
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from sfumato.core.parameters import is_whole, path_of
 from sfumato.errors import OutputError, ReadError
@@ -49,15 +52,15 @@ class QueryLog:
 
     def save(self, path: str | Path) -> None:
         """Write it to a file that its owner alone may read."""
-        lines = ",\n".join(json.dumps(entry.plain(), ensure_ascii=False) for entry in self.entries)
-        with LogFile(path_of(path), new=True) as file:
+        lines = ",\n".join(json.dumps(entry.plain()) for entry in self.entries)
+        with LogFile(path_of(path)) as file:
             file.write(log_head(self.people, self.columns) + "\n" * bool(lines) + lines + END)
 
 
 def log_head(people: int, columns: Mapping[str, str], **more: str) -> str:
     """The first line of a log."""
     said = {"format": FORMAT, "version": VERSION, "people": people, "columns": dict(columns), **more}
-    return json.dumps(said, ensure_ascii=False)[:-1] + ', "queries": ['
+    return json.dumps(said)[:-1] + ', "queries": ['
 
 
 def row_ranges(rows: np.ndarray) -> list[list[int]]:
@@ -122,11 +125,10 @@ def _entry(one: dict[str, Any]) -> LoggedQuery:
 class LogFile:
     """A file of the owner's alone, which nobody else writes meanwhile; what is written is on the disk."""
 
-    def __init__(self, path: Path, new: bool = False) -> None:
+    def __init__(self, path: Path) -> None:
         self.path = path
         try:
-            flags = os.O_RDWR | os.O_CREAT | (os.O_TRUNC if new else 0)
-            self._file = os.open(path, flags, 0o600)
+            self._file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
             os.fchmod(self._file, 0o600)
         except OSError as error:
             raise OutputError(f"the log {path} cannot be written: {error.strerror}") from None
@@ -144,8 +146,7 @@ class LogFile:
 
     def read(self) -> str:
         """Its whole text."""
-        size = os.fstat(self._file).st_size
-        return os.pread(self._file, size, 0).decode("utf-8", "replace")
+        return os.pread(self._file, os.fstat(self._file).st_size, 0).decode("utf-8", "replace")
 
     def write(self, text: str, at: int = 0) -> None:
         """Write from a place on; what stood there is lost."""
@@ -159,14 +160,61 @@ class LogFile:
         except OSError as error:
             raise OutputError(f"the log {self.path} cannot be written: {error.strerror}") from None
 
-    def append(self, line: str, first: bool) -> None:
-        """Add an entry, before anybody is told of it."""
-        at = os.fstat(self._file).st_size - len(END)
-        self.write(("\n" if first else ",\n") + line + END, at)
-
     def close(self) -> None:
         """Let go of the file."""
         os.close(self._file)
+
+
+class Journal:
+    """A log that is written to its file query by query, each before anybody is told the answer; and the secret of the
+    database, beside it. Both are the owner's alone."""
+
+    def __init__(self, path: str | Path, table: pl.DataFrame, columns: Mapping[str, str]) -> None:
+        self._file = LogFile(path_of(path))
+        try:
+            text = self._file.read()
+            head = log_head(table.height, columns, table=_fingerprint(table))
+            if text and not text.startswith(f'{{"format": "{FORMAT}"'):
+                raise ReadError(f"{path} is no log of queries", hint="name a new file")
+            if text and text.split("\n")[0] != head:
+                hint = "begin another log for another table, or for other columns"
+                raise ReadError(f"{path} is the log of another table", hint=hint)
+            whole = mended(text) if text else head + END
+            self._empty = not parse_log(whole, str(path)).entries
+            if whole != text:
+                self._file.write(whole)
+            self._size = len(whole.encode())
+            self.secret = _secret(self._file.path.with_name(self._file.path.name + ".key"))
+        except BaseException:
+            self._file.close()
+            raise
+
+    def append(self, entry: LoggedQuery) -> None:
+        """Add an entry."""
+        line = ("\n" if self._empty else ",\n") + json.dumps(entry.plain()) + END
+        self._file.write(line, self._size - len(END))
+        self._size += len(line) - len(END)
+        self._empty = False
+
+    def log(self) -> QueryLog:
+        """All that was asked."""
+        return parse_log(self._file.read(), str(self._file.path))
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._file.close()
+
+
+def _fingerprint(table: pl.DataFrame) -> str:
+    return hashlib.sha256(table.write_csv().encode("utf-8", "backslashreplace")).hexdigest()
+
+
+def _secret(path: Path) -> bytes:
+    """The secret of a file, made on first use."""
+    with LogFile(path) as file:
+        if not file.read():
+            file.write(secrets.token_hex(32))
+        return bytes.fromhex(file.read())
 
 
 def mended(text: str) -> str:
@@ -178,10 +226,11 @@ def mended(text: str) -> str:
     if text.endswith(END):
         return text
     head, *lines = text.split("\n")
-    whole = []
+    whole: list[str] = []
     for line in lines:
         try:
-            whole.append(json.dumps(json.loads(line.rstrip(",")), ensure_ascii=False))
+            json.loads(line.rstrip(","))
         except ValueError:
             break
+        whole.append(line.rstrip(","))
     return head + "\n" * bool(whole) + ",\n".join(whole) + END

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -12,6 +13,7 @@ import polars as pl
 from sfumato.control.query import SetQuery
 from sfumato.core.parameters import check_fields
 from sfumato.core.registry import field_values, variant_name
+from sfumato.errors import MissingExtra
 
 SIMULATABLE, OFFLINE = "simulatable", "offline"
 
@@ -28,7 +30,6 @@ class AskedSet:
     inside: np.ndarray  # bool [people]
     members: np.ndarray  # int64 [rows of the set]
     rows: np.ndarray  # bool [rows of the snapshot]
-    size: int  # rows of the snapshot
     snapshot: int = 1
     answer: float | None = None
 
@@ -36,16 +37,20 @@ class AskedSet:
 @dataclass(frozen=True, eq=False)
 class Setting:
     """What a control knows of its database: the table that stands (`people` numbers the person of each row), the
-    columns that formulas may use (`keys`) and that are asked for (`values`), bounds that everybody knows, a secret that
-    stays with the owner, and whether refusals may look at answers."""
+    columns that formulas may use (`keys`) and that are asked for (`values`), bounds that everybody knows, whether
+    refusals may look at answers, and a secret that stays with the owner."""
 
     table: pl.DataFrame
     people: np.ndarray
     keys: tuple[str, ...]
     values: tuple[str, ...]
     bounds: Mapping[str, tuple[float, float]] = field(default_factory=dict)
-    secret: bytes = b""
     auditing: str = SIMULATABLE
+    secret: bytes = b""
+
+    def numbers(self, name: str) -> np.ndarray:
+        """The values of a column, in the order of people's numbers, of the first snapshot."""
+        return self.table.get_column(name).cast(pl.Float64).to_numpy()
 
 
 class ControlState(Protocol):
@@ -70,6 +75,10 @@ class QueryControl(Protocol):
     audits: ClassVar[frozenset[str]]  # kinds of queries of which it claims that they determine nobody's value
 
     @property
+    def carries(self) -> bool:
+        """Whether it holds over snapshots."""
+
+    @property
     def model(self) -> str:
         """Its name in the table of controls."""
 
@@ -89,6 +98,11 @@ class QueryModel:
     and one that only refuses changes no answer."""
 
     audits: ClassVar[frozenset[str]] = frozenset()
+
+    @property
+    def carries(self) -> bool:
+        """Whether it holds over snapshots."""
+        return True
 
     def __post_init__(self) -> None:
         check_fields(self, self.model)
@@ -121,14 +135,20 @@ class QueryModel:
         return answer
 
 
+def solver(module: str) -> Any:
+    """A module of SciPy, which auditing by programs needs."""
+    try:
+        return import_module(f"scipy.{module}")
+    except ImportError:
+        raise MissingExtra("scipy", "ml") from None
+
+
 class Auditor:
     """A state that remembers, and changes no answer."""
+
+    def update(self, setting: Setting) -> None:
+        """People keep their numbers."""
 
     def given(self, asked: AskedSet, values: np.ndarray | None, answer: float) -> float:
         """The answer itself."""
         return answer
-
-    @staticmethod
-    def grown(of: np.ndarray, people: int, value: Any) -> np.ndarray:
-        """An array of people, with more of them."""
-        return np.append(of, np.full(people - len(of), value, of.dtype))

@@ -53,9 +53,6 @@ class Overlaps(Auditor):
         self.sets.append(np.sort(asked.members))
         self.sizes.append(len(asked.members))
 
-    def update(self, setting: Setting) -> None:
-        """People keep their numbers."""
-
 
 def _people(number: int) -> str:
     return count(number, "person", "people")

@@ -21,7 +21,7 @@ class QuerySetSize(QueryModel):
 
     def refusal(self, asked: AskedSet) -> str | None:
         """Too few people are in the set or outside of it; which of the two is not told."""
-        fine = self.k <= len(asked.members) <= asked.size - self.k
+        fine = self.k <= len(asked.members) <= len(asked.rows) - self.k
         return None if fine else f"fewer than {self.k} people are in the query set, or outside of it"
 
     def sentence(self) -> str:
