@@ -159,6 +159,11 @@ class StatisticalDatabase:
         named = dict.fromkeys(self.keys, "key") | dict.fromkeys(self.values, "value")
         return named | dict.fromkeys(self.counted, "counted")
 
+    @property
+    def schema(self) -> pl.Schema:
+        """The types of the columns."""
+        return self._setting.table.schema
+
     # Asking
 
     def ask(self, query: Any, user: str = "") -> ControlledAnswer:

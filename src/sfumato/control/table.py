@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 
+from sfumato.core.masked import typed
 from sfumato.core.parameters import known_columns
 from sfumato.core.printed import plain_values
-from sfumato.engines.tables import private_engine
+from sfumato.engines.files.read import read
+from sfumato.engines.tables import engine_of
 from sfumato.errors import ColumnError, EmptyTable
 
 
 def read_people(data: Any) -> pl.DataFrame:
-    """A table in memory, with one kind of missing value."""
-    engine = private_engine(data)
+    """A table in memory, with one kind of missing value; texts that are all numbers, or all dates, are such."""
+    engine = engine_of(read(data) if isinstance(data, str | Path) else data)
     frame = engine.sample(engine.rows())
     if not frame.height:
         raise EmptyTable("the table has no rows")
-    return pl.DataFrame([plain_values(column) for column in frame.get_columns()])
+    return typed(pl.DataFrame([plain_values(column) for column in frame.get_columns()]))
 
 
 def numbers_of(table: pl.DataFrame, name: str) -> np.ndarray:

@@ -38,4 +38,4 @@ _OURS: tuple[Variant[QueryControl], ...] = (
     Variant(ExtremeAuditing, example=ExtremeAuditing(), cite="Nabar et al. 2006", words="Auditing of extremes"),
     Variant(CountAuditing, example=CountAuditing(("ill",)), cite="Kleinberg et al. 2000", words="Count auditing"),
 )
-QUERY_CONTROLS = Registry("query_controls", "control", (QueryControl,), {v.name: v for v in _OURS})
+QUERY_CONTROLS = Registry("controls", "control", (QueryControl,), {v.name: v for v in _OURS})
