@@ -95,6 +95,7 @@ def test_asked_and_refused(controlled: Running) -> None:
     assert told_to_both.json()["value"] == 516 / 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("question", "status", "why"),
     [

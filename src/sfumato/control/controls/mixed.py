@@ -15,7 +15,7 @@ from sfumato.control.query import COUNT, MAX, MIN
 class MixedKinds(Auditor):
     """Who was in a sum or mean of a column, and who in an extreme of it."""
 
-    asked: dict[tuple[str | None, bool], np.ndarray] = field(default_factory=dict)  # numbers of people
+    asked: dict[tuple[str | None, bool], np.ndarray] = field(default_factory=dict)  # bool, of people
 
     def refusal(self, asked: AskedSet) -> str | None:
         """Somebody of the set was asked about in the other way."""
@@ -23,7 +23,7 @@ class MixedKinds(Auditor):
             return None
         extreme = asked.query.kind in (MIN, MAX)
         others = self.asked.get((asked.query.column, not extreme))
-        if others is None or not asked.inside[others].any():
+        if others is None or not (asked.inside[: len(others)] & others).any():
             return None
         kinds = ("a sum or mean", "a max or min") if extreme else ("a max or min", "a sum or mean")
         return f"{kinds[0]} was answered of people of this set, of whom {kinds[1]} would tell too much"
@@ -32,5 +32,7 @@ class MixedKinds(Auditor):
         """The set was answered."""
         if asked.query.kind != COUNT:
             key = asked.query.column, asked.query.kind in (MIN, MAX)
-            before = self.asked.get(key)
-            self.asked[key] = asked.members if before is None else np.union1d(before, asked.members)
+            now = asked.inside.copy()
+            before = self.asked.get(key, now[:0])
+            now[: len(before)] |= before
+            self.asked[key] = now
