@@ -22,6 +22,18 @@ if TYPE_CHECKING:
     from sfumato import measures as measures
     from sfumato import pseudonyms as pseudonyms
     from sfumato import synthetic as synthetic
+    from sfumato.control import QUERY_CONTROLS as QUERY_CONTROLS
+    from sfumato.control import CellRestriction as CellRestriction
+    from sfumato.control import CountAuditing as CountAuditing
+    from sfumato.control import ExtremeAuditing as ExtremeAuditing
+    from sfumato.control import OfflineAuditingWarning as OfflineAuditingWarning
+    from sfumato.control import QueryOrder as QueryOrder
+    from sfumato.control import QuerySetOverlap as QuerySetOverlap
+    from sfumato.control import QuerySetSize as QuerySetSize
+    from sfumato.control import RandomSample as RandomSample
+    from sfumato.control import RoundedAnswers as RoundedAnswers
+    from sfumato.control import StatisticalDatabase as StatisticalDatabase
+    from sfumato.control import SumAuditing as SumAuditing
     from sfumato.core.hierarchy import Hierarchy as Hierarchy
     from sfumato.core.hierarchy import write_edges as write_edges
     from sfumato.core.hierarchy import write_wide as write_wide
@@ -59,6 +71,7 @@ if TYPE_CHECKING:
     from sfumato.engines.order import RowOrderWarning as RowOrderWarning
     from sfumato.engines.sql.table import Database as Database
     from sfumato.errors import Cancelled as Cancelled
+    from sfumato.errors import QueryRefused as QueryRefused
     from sfumato.fragments.views import Dependency as Dependency
     from sfumato.fragments.views import TableView as TableView
     from sfumato.fragments.views import ViewsFinding as ViewsFinding
@@ -282,6 +295,20 @@ _HOMES = {
         "protect",
         "audit_table",
     ),
+    "sfumato.control": (
+        "CellRestriction",
+        "CountAuditing",
+        "ExtremeAuditing",
+        "QUERY_CONTROLS",
+        "OfflineAuditingWarning",
+        "QueryOrder",
+        "QuerySetOverlap",
+        "QuerySetSize",
+        "RandomSample",
+        "RoundedAnswers",
+        "StatisticalDatabase",
+        "SumAuditing",
+    ),
     "sfumato.tables": (
         "CELL_RULES",
         "PROTECTIONS",
@@ -316,7 +343,10 @@ _HOMES = {
         "ZAnonymity",
     ),
     "sfumato.core.registry": ("Variant",),
-    "sfumato.errors": ("Cancelled",),
+    "sfumato.errors": (
+        "Cancelled",
+        "QueryRefused",
+    ),
     "sfumato.verbs.explain": ("explain",),
     "sfumato.verbs.suggest": ("suggest",),
     "sfumato.measures.measure": ("Measure",),

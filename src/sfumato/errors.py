@@ -12,6 +12,7 @@ SfumatoError
 │   └── UndecidedColumns columns without a role look as if they told who somebody is
 ├── Infeasible           the policy cannot be met by any recoding; carries the closest verdict
 ├── BudgetSpent          an answer costs more than is left of a privacy budget; nothing was charged
+├── QueryRefused         a statistical database does not answer this query; carries why
 ├── AnswerFailed         a private answer was charged and could not be drawn
 ├── OutputError          the release cannot be written where it should go
 ├── MissingExtra         an optional library is not installed
@@ -165,6 +166,14 @@ class Infeasible(SfumatoError):
 
 class BudgetSpent(SfumatoError):
     """An answer costs more than is left of a privacy budget; nothing was charged."""
+
+
+class QueryRefused(SfumatoError):
+    """A statistical database does not answer this query; `reason` says why, and `control` by which rule."""
+
+    def __init__(self, what: str, *, reason: str = "", control: str = "", **more: Any) -> None:
+        self.reason, self.control = reason, control
+        super().__init__(what, **more)
 
 
 class AnswerFailed(SfumatoError):

@@ -21,6 +21,7 @@ TABLES = {
     "protections": sf.PROTECTIONS,
     "streams": sf.STREAMS,
     "queries": sf.dp.QUERIES,
+    "controls": sf.QUERY_CONTROLS,
     "criteria": sf.CRITERIA,
     "losses": sf.LOSSES,
     "searches": sf.SEARCHES,

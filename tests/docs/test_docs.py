@@ -260,6 +260,7 @@ def test_every_public_name_is_in_the_reference() -> None:
         "SET_PROMISES",
         "STREAMS",
         "PSEUDONYMS",
+        "QUERY_CONTROLS",
         "dp",
         "hierarchies",
         "measures",

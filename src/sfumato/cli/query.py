@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from sfumato.cli import inputs, options, serving
+from sfumato.cli import controlled, inputs, options, serving
 from sfumato.cli.console import Progress, notes, say, say_json, say_table
 from sfumato.cli.options import BUDGET, PUBLIC, option
 from sfumato.core.wording import count, number
@@ -73,6 +73,8 @@ def query(
     analyst: Annotated[str, option("--analyst", "Who asks: owner (default).", BUDGET, "NAME")] = "owner",
     i_know: Annotated[bool, options.i_know(BUDGET)] = False,
     dataset: Annotated[str, option("--dataset", "Whose ledger it is: table (default).", BUDGET, "NAME")] = NAME,
+    control: Annotated[Path | None, controlled.POLICY] = None,
+    log: Annotated[Path | None, controlled.LOG] = None,
     service: Annotated[str | None, option("--service", "Ask a service, not a file.", SERVICE, "URL")] = None,
     key_file: Annotated[
         Path | None, option("--key-file", "File with your key of the service.", SERVICE, "FILE")
@@ -95,6 +97,7 @@ def query(
 
     Questions are texts: "count where age > 40", "mean age where sex = F", "quantile pay q=0.9", "histogram sex,age"; or
     SQL: "SELECT sex, count(*), avg(age) FROM t WHERE age > 40 GROUP BY sex".
+    With --control and --log, "sum wage where region = north" is answered exactly, or refused.
     The ledger keeps what was spent: an answer that would cost more than is left is refused, and costs nothing.
     """
     import sfumato as sf
@@ -108,7 +111,12 @@ def query(
         asked = {"epsilon": epsilon, "delta": delta, "rho": rho, "clipped": clipped}
         named = {"dataset": None if dataset == NAME else dataset, "purpose": purpose, "request": request}
         found = serving.remote(action.value, files or [], service, key_file, asked, named)
-        return _told(found, action, as_json)
+        exact = "control" in found or "number" in found
+        return controlled.tell(found, as_json) if exact else _told(found, action, as_json)
+    if control is not None:
+        if action is not QueryAction.ask:
+            raise PolicyError(f"{action} is of a budget, and exact answers have none", hint="ask, with --control")
+        return controlled.tell(controlled.ask(files or [], control, log, analyst, reading.reader), as_json)
     *places, text = files if files and asks else [*(files or ()), ""]
     if len(places) != 1 or (asks and epsilon is None and rho is None) or budget is None or ledger is None:
         what = f"{action} needs the data{', a question, --epsilon' if asks else ''}, --budget and --ledger"

@@ -33,6 +33,7 @@ class Kind(StrEnum):
     protections = "protections"
     streams = "streams"
     queries = "queries"
+    controls = "controls"
     risks = "risks"
     utilities = "utilities"
     attacks = "attacks"
@@ -64,6 +65,7 @@ def list_variants(
 
 def variant_tables() -> dict[str, Mapping[str, Variant[Any]]]:
     """The tables of variants by name."""
+    from sfumato.control import QUERY_CONTROLS
     from sfumato.criteria import CRITERIA
     from sfumato.criteria.sets import SET_PROMISES
     from sfumato.dp.queries import QUERIES
@@ -96,6 +98,7 @@ def variant_tables() -> dict[str, Mapping[str, Variant[Any]]]:
         "protections": PROTECTIONS,
         "streams": STREAMS,
         "queries": QUERIES,
+        "controls": QUERY_CONTROLS,
         "risks": RISKS,
         "utilities": UTILITIES,
         "attacks": ATTACKS,

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from typing import Any
 
+from sfumato.control.query import SetQuery
 from sfumato.dp.queries.clipped import with_clipped
 from sfumato.dp.queries.query import Part, Query
 from sfumato.dp.values import Public, Unit
@@ -33,6 +34,15 @@ def check_access(query: Query, grant: GrantTable, public: Public, unit: Unit, cl
         if wide > grant.groups:
             what = "the answer has more numbers than are allowed"
             raise Forbidden(what, got=f"{wide:,}", allowed=f"{grant.groups:,}")
+
+
+def check_set_access(query: SetQuery, grant: GrantTable) -> None:
+    """Refuse what a grant does not allow of a dataset under control."""
+    if grant.queries is not None and query.kind not in grant.queries:
+        raise Forbidden(f"{query.kind} is not allowed here", allowed=", ".join(grant.queries))
+    _check_columns([] if query.column is None else [query.column], grant.columns, "be asked about")
+    filters = grant.columns if grant.filters is None else grant.filters
+    _check_columns(query.where.columns, filters, "be filtered by")
 
 
 def _numbers(part: Part) -> int:

@@ -27,11 +27,13 @@ from sfumato.errors import (
     ColumnError,
     OutputError,
     PolicyError,
+    QueryRefused,
     SfumatoError,
     SqlRefused,
 )
 from sfumato.service.access import Forbidden, check_access
 from sfumato.service.audit import AuditLog
+from sfumato.service.controlled import EXACT, ControlledDataset, answer_document, logged_rows
 from sfumato.service.datasets import Expired, ServedDataset, complain
 from sfumato.service.gate import App, Caller, Gate
 from sfumato.service.policy import ANALYST, AUDITOR, OWNER, GrantTable, ServicePolicy
@@ -43,6 +45,7 @@ STATUS: tuple[tuple[type[SfumatoError], int], ...] = (  # the first that fits
     (Forbidden, 403),
     (Expired, 410),
     (BudgetSpent, 402),
+    (QueryRefused, 403),
     (AnswerFailed, 500),
     (PolicyError, 400),
     (ColumnError, 400),
@@ -114,6 +117,29 @@ class AnswerDocument(BaseModel):
     budget_left: str
 
 
+class ControlledDocument(BaseModel):
+    """An exact answer of a dataset under control: the number of the query; the base that it was rounded to, the share
+    of people that it was estimated from, and the snapshot that it is of."""
+
+    dataset: str
+    purpose: str
+    value: float
+    number: int
+    rounded: float | None
+    sampled: float | None
+    snapshot: int
+
+
+class FreeDocument(BaseModel):
+    """What a query costs of a dataset under control: nothing, whether or not it would be refused."""
+
+    dataset: str
+    purpose: str
+    cost: str
+    control: str
+    controls: list[str]
+
+
 class Refused(SfumatoError):
     """A request that is refused for itself: its status, and why."""
 
@@ -133,10 +159,11 @@ class Service:
         except OSError as error:
             raise OutputError(f"the folder {policy.folder} cannot be made: {error.strerror}") from None
         self.log = AuditLog(policy.folder)
-        self.datasets: dict[str, ServedDataset] = {}
+        self.datasets: dict[str, ServedDataset | ControlledDataset] = {}
         try:
             for name in policy.datasets:
-                self.datasets[name] = ServedDataset(name, policy, self.log)
+                kind = ControlledDataset if name in policy.controlled else ServedDataset
+                self.datasets[name] = kind(name, policy, self.log)
             for grant in policy.grants:
                 self.datasets[grant.dataset].check_grant(grant)
         except BaseException:
@@ -197,10 +224,14 @@ def make_app(service: Service) -> App:
         """Whether the service runs."""
         return {"status": "ok"}
 
-    @api.post("/ask", response_model=AnswerDocument, dependencies=secured)
+    @api.post("/ask", response_model=AnswerDocument | ControlledDocument, dependencies=secured)
     async def ask(question: Question, request: Request) -> JSONResponse:
-        """Ask a question: it is charged, and answered with noise; one that was answered before is free."""
-        grant, query = await _understood(service, question, request)
+        """Ask a question: it is charged, and answered with noise; one that was answered before is free. A dataset under
+        control is answered exactly, or refuses."""
+        grant, served, asked = await _granted(service, question, request)
+        if isinstance(served, ControlledDataset):
+            return await _controlled(served, grant, asked, question, request)
+        query = await _understood(served, grant, asked, question, request)
 
         def work(session: Session) -> dict[str, Any]:
             answer = session.ask(
@@ -209,13 +240,18 @@ def make_app(service: Service) -> App:
             )  # fmt: skip
             return answer.plain() | _left(session)
 
-        found = await service.datasets[grant.dataset].run(grant, work)
+        found = await served.run(grant, work)
         request.state.said["cost"] = found["cost"]
         request.state.said["outcome"] = "answered before" if found["again"] else "answered"
         return JSONResponse(_finite({"dataset": grant.dataset, "purpose": grant.purpose} | found))
 
     async def price(question: Question, request: Request) -> JSONResponse:
-        grant, query = await _understood(service, question, request)
+        grant, served, asked = await _granted(service, question, request)
+        if isinstance(served, ControlledDataset):
+            own = await asyncio.to_thread(served.understood, asked, grant)
+            request.state.said |= {"kind": own.kind, "outcome": "priced"}
+            return JSONResponse({"dataset": grant.dataset, "purpose": grant.purpose} | served.price())
+        query = await _understood(served, grant, asked, question, request)
 
         def work(session: Session) -> dict[str, Any]:
             found = session.price(
@@ -231,16 +267,16 @@ def make_app(service: Service) -> App:
                 **_left(session),
             }
 
-        found = await service.datasets[grant.dataset].run(grant, work)
+        found = await served.run(grant, work)
         request.state.said |= {"cost": found["cost"], "outcome": "priced"}
         return JSONResponse(_finite({"dataset": grant.dataset, "purpose": grant.purpose} | found))
 
-    @api.post("/cost", response_model=PriceDocument, dependencies=secured)
+    @api.post("/cost", response_model=PriceDocument | FreeDocument, dependencies=secured)
     async def cost_of(question: Question, request: Request) -> JSONResponse:
         """What a question would cost, and how noisy its answer would be; nothing is asked or charged."""
         return await price(question, request)
 
-    @api.get("/cost", response_model=PriceDocument, dependencies=secured)
+    @api.get("/cost", response_model=PriceDocument | FreeDocument, dependencies=secured)
     async def cost(
         request: Request,
         query: Annotated[str | None, Query(description="A short text, or typed JSON.")] = None,
@@ -271,14 +307,20 @@ def make_app(service: Service) -> App:
         caller: Caller = request.state.caller
         found = []
         for grant in service.grants(caller):
-            own = {"dataset": grant.dataset, "purpose": grant.purpose, "accounting": _accounting(service, grant)}
+            own: dict[str, Any] = {"dataset": grant.dataset, "purpose": grant.purpose}
+            served = service.datasets[grant.dataset]
+            if isinstance(served, ControlledDataset):
+                if not served.refuse_expired():
+                    found.append(own | {"control": EXACT, "controls": served.rules})
+                continue
             with suppress(Expired):
-                own |= await service.datasets[grant.dataset].run(grant, _budget)
+                own |= {"accounting": served.table.accounting, **await served.run(grant, _budget)}
                 found.append(own)
         if caller.user.role != ANALYST:
             for name, dataset in service.datasets.items():
-                with suppress(Expired):
-                    found.append({"dataset": name, **await dataset.run(None, _whole_budget)})
+                if isinstance(dataset, ServedDataset):
+                    with suppress(Expired):
+                        found.append({"dataset": name, **await dataset.run(None, _whole_budget)})
         return found
 
     @api.get("/schema", dependencies=secured)
@@ -302,17 +344,20 @@ def make_app(service: Service) -> App:
         most: Annotated[int, Query(ge=1, le=MOST)] = 100,
     ) -> dict[str, Any]:
         """Rows of the ledger, for owners and auditors: who was charged what and when, by which kind of query; no
-        filter and no answer."""
+        filter and no answer. Of a dataset under control, who was answered or refused."""
         _only(request, OWNER, AUDITOR)
         if dataset not in service.datasets:
             raise Refused(404, "there is no such dataset")
         request.state.said["dataset"] = dataset
+        served = service.datasets[dataset]
+        if isinstance(served, ControlledDataset):
+            return await served.run(None, lambda database: logged_rows(database, after, most))
 
         def work(session: Session) -> dict[str, Any]:
             rows = [_row(entry) for entry in session.ledger.entries() if entry.number > after]
             return {"faults": session.ledger.verify(), "rows": rows[:most], "more": len(rows) > most}
 
-        return await service.datasets[dataset].run(None, work)
+        return await served.run(None, work)
 
     return Gate(api, service.policy, service.log)
 
@@ -332,8 +377,10 @@ def _only(request: Request, *roles: str) -> None:
         raise Refused(403, f"the role {caller.user.role} may not do this", allowed=", ".join(roles))
 
 
-async def _understood(service: Service, question: Question, request: Request) -> tuple[GrantTable, PrivateQuery]:
-    """The grant and the query of a question, which the grant allows; read on a thread, as a long one takes a while."""
+async def _granted(
+    service: Service, question: Question, request: Request
+) -> tuple[GrantTable, ServedDataset | ControlledDataset, Any]:
+    """The grant of a question, its dataset, and what is asked; read on a thread, as a long one takes a while."""
     _only(request, ANALYST, OWNER)
     if (question.query is None) == (question.sql is None):
         raise PolicyError("a question has a query or sql", got="none" if question.sql is None else "both")
@@ -347,6 +394,13 @@ async def _understood(service: Service, question: Question, request: Request) ->
     served = service.datasets[grant.dataset]
     if served.refuse_expired():
         raise Expired(f'the end date of "{grant.dataset}" has passed: it is answered no more')
+    return grant, served, asked
+
+
+async def _understood(
+    served: ServedDataset, grant: GrantTable, asked: Any, question: Question, request: Request
+) -> PrivateQuery:
+    """The query of a question, which the grant allows."""
     if question.sql is not None or looks_like_sql(asked):  # hints name no column that is not allowed
         schema = served.public.schema if grant.columns is None else None
         query = (await asyncio.to_thread(parse_sql, asked, schema)).query
@@ -354,7 +408,20 @@ async def _understood(service: Service, question: Question, request: Request) ->
         query = await asyncio.to_thread(parse_query, asked)
     request.state.said["kind"] = query.name
     await asyncio.to_thread(check_access, query, grant, served.public, served.unit, question.clipped)
-    return grant, query
+    return query
+
+
+async def _controlled(
+    served: ControlledDataset, grant: GrantTable, asked: Any, question: Question, request: Request
+) -> JSONResponse:
+    """An exact answer, or a refusal."""
+    if question.epsilon is not None or question.rho is not None or question.clipped:
+        raise PolicyError(f'"{grant.dataset}" is answered exactly', hint="ask without epsilon, rho and clipped")
+    query = await asyncio.to_thread(served.understood, asked if question.sql is None else None, grant)
+    request.state.said["kind"] = query.kind
+    answer = await served.run(grant, lambda database: database.ask(query, grant.user))
+    request.state.said["outcome"] = "answered"
+    return JSONResponse({"dataset": grant.dataset, "purpose": grant.purpose} | answer_document(answer))
 
 
 def _tables(asked: Any, sql: bool) -> set[str | None]:
@@ -385,10 +452,6 @@ def _finite(value: Any) -> Any:
 def _left(session: Session) -> dict[str, str]:
     left = session.left
     return {"left": str(left.epsilon), "budget_left": str(left)}
-
-
-def _accounting(service: Service, grant: GrantTable) -> str:
-    return service.policy.datasets[grant.dataset].accounting
 
 
 def _budget(session: Session) -> dict[str, Any]:

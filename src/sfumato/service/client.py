@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.core.parameters import path_of
-from sfumato.errors import BudgetSpent, InputError, PolicyError, ReadError, SfumatoError
+from sfumato.errors import BudgetSpent, InputError, PolicyError, QueryRefused, ReadError, SfumatoError
 from sfumato.service.address import service_address
 
 SECONDS = 120.0
-ERRORS: dict[str, type[SfumatoError]] = {"BudgetSpent": BudgetSpent}
+ERRORS: dict[str, type[SfumatoError]] = {"BudgetSpent": BudgetSpent, "QueryRefused": QueryRefused}
 
 
 class _Unmoved(urllib.request.HTTPRedirectHandler):

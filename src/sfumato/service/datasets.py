@@ -9,12 +9,13 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from collections.abc import Callable
+from abc import abstractmethod
+from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from sfumato.core.mechanisms import laplace
 from sfumato.dp.session import Session
@@ -32,6 +33,16 @@ THREADS = 32  # answers of a dataset that are under way at once
 T = TypeVar("T")
 
 
+class Closed(Protocol):
+    """What holds a table until it is closed."""
+
+    def close(self) -> None:
+        """Let go of it."""
+
+
+S = TypeVar("S", bound=Closed)
+
+
 class Expired(SfumatoError):
     """The end date of a dataset has passed."""
 
@@ -43,19 +54,20 @@ class ServedSession(Session):
         complain(error)
 
 
-class ServedDataset:
-    """A dataset that is registered: its session, those of analysts, and the threads that they are used on; one, where
-    the table is out-of-core, as a connection is of a thread."""
+class RegisteredDataset(Generic[S]):
+    """A dataset that is registered: its session and the threads that it is used on; one, where the table is
+    out-of-core, as a connection is of a thread."""
+
+    verbatim: ClassVar[bool] = True  # no row has a say in how others are read
 
     def __init__(self, name: str, policy: ServicePolicy, log: AuditLog) -> None:
         self.name, self.table, self._policy, self._log = name, policy.datasets[name], policy, log
         threads = 1 if self.table.table is not None or self.table.stream else THREADS
         self._worker = ThreadPoolExecutor(threads, thread_name_prefix=f"dataset {name}")
-        self._session: ServedSession | None = None
-        self._views: dict[tuple[str, str], Session] = {}
+        self._session: S | None = None
+        self._views: dict[tuple[str, str], S] = {}  # of grants
         if not self.refuse_expired():
             self._session = self._worker.submit(self._register).result()
-            self.public, self.unit = self._session.public, self._session.unit
             log.write(event="registered", dataset=name, outcome="ok")
 
     # Retention
@@ -84,27 +96,31 @@ class ServedDataset:
 
     # Registering
 
-    def _register(self) -> ServedSession:
-        table = self.table
-        laplace([0], 1, Decimal(1))  # so that libraries are loaded before the first answer
-        parse_sql(f"SELECT count(*) FROM {self.name}")
+    def _register(self) -> S:
         known = self.copy.exists()
         try:
-            return self._session_of(table)
+            return self._session_of(self.table)
         except BaseException:
             if not known and self.copy.exists():  # of a table that is refused: its owner mends the file
                 erase(self.copy)
                 self._log.write(event="erased", dataset=self.name, outcome="refused")
             raise
 
-    def _session_of(self, table: DatasetTable) -> ServedSession:
-        return ServedSession(
-            self._data(), table.epsilon, table.delta, bounds=table.bounds, keys=table.keys, person=table.person,
-            rows_per_person=table.rows_per_person, groups_per_person=table.groups_per_person,
-            rows_per_group=table.rows_per_group, neighbours=table.neighbours, ledger=self._policy.ledger(self.name),
-            dataset=self.name, dataset_epsilon=table.epsilon, dataset_delta=table.delta, accounting=table.accounting,
-            public_rows=table.public_rows, i_know=table.i_know,
-        )  # fmt: skip
+    @abstractmethod
+    def _session_of(self, table: DatasetTable) -> S:
+        """What answers."""
+
+    @abstractmethod
+    def _view(self, grant: GrantTable, session: S) -> S:
+        """What answers a grant."""
+
+    @abstractmethod
+    def check_grant(self, grant: GrantTable) -> None:
+        """Refuse a grant that names what the dataset does not have."""
+
+    @abstractmethod
+    def described(self, grant: GrantTable | None) -> dict[str, Any]:
+        """What is public of it, as far as a grant goes."""
 
     def _data(self) -> Any:
         import polars as pl
@@ -112,7 +128,7 @@ class ServedDataset:
         import sfumato as sf
 
         table = self.table
-        reading = {**table.reading, "verbatim": True}  # no row has a say in how others are read
+        reading = {**table.reading, **({"verbatim": True} if self.verbatim else {})}
         if table.table is not None:
             return sf.Database(table.path if "://" in table.path else str(self._policy.home / table.path), table.table)
         if table.stream:
@@ -129,7 +145,7 @@ class ServedDataset:
 
     # Asking
 
-    async def run(self, grant: GrantTable | None, work: Callable[[Session], T]) -> T:
+    async def run(self, grant: GrantTable | None, work: Callable[[S], T]) -> T:
         """What some work with the session of a grant, or that of the owner, gives; on a thread of the dataset."""
         if self.refuse_expired():
             raise Expired(f'the end date of "{self.name}" has passed: it is answered no more')
@@ -141,7 +157,39 @@ class ServedDataset:
 
         return await asyncio.get_running_loop().run_in_executor(self._worker, on_thread)
 
-    def _view(self, grant: GrantTable, session: ServedSession) -> Session:
+    def close(self) -> None:
+        """Let go of the table, and of the ledger or log."""
+        session, self._session = self._session, None
+        if session is not None:
+            self._worker.submit(session.close).result()
+        self._worker.shutdown()
+
+    def refuse_unknown(self, grant: GrantTable, columns: Collection[str]) -> None:
+        """Refuse a grant that names a column which the table does not have."""
+        unknown = [name for name in (*(grant.columns or ()), *(grant.filters or ())) if name not in columns]
+        if unknown:
+            raise PolicyError(
+                f'a grant of "{grant.user}" names a column that "{self.name}" does not have: "{unknown[0]}"'
+            )
+
+
+class ServedDataset(RegisteredDataset[Session]):
+    """A dataset with a budget: its session, and those of analysts."""
+
+    def _session_of(self, table: DatasetTable) -> Session:
+        laplace([0], 1, Decimal(1))  # so that libraries are loaded before the first answer
+        parse_sql(f"SELECT count(*) FROM {self.name}")
+        session = ServedSession(
+            self._data(), table.epsilon, table.delta, bounds=table.bounds, keys=table.keys, person=table.person,
+            rows_per_person=table.rows_per_person, groups_per_person=table.groups_per_person,
+            rows_per_group=table.rows_per_group, neighbours=table.neighbours, ledger=self._policy.ledger(self.name),
+            dataset=self.name, dataset_epsilon=table.epsilon, dataset_delta=table.delta, accounting=table.accounting,
+            public_rows=table.public_rows, i_know=table.i_know,
+        )  # fmt: skip
+        self.public, self.unit = session.public, session.unit
+        return session
+
+    def _view(self, grant: GrantTable, session: Session) -> Session:
         key = grant.user, grant.purpose
         if key not in self._views:
             self._views[key] = session.for_analyst(
@@ -154,11 +202,7 @@ class ServedDataset:
         """Refuse a grant that names columns which the table does not have, or a budget that makes no sense."""
         if self._session is None:
             return
-        unknown = [name for name in (*(grant.columns or ()), *(grant.filters or ())) if name not in self.public.schema]
-        if unknown:
-            raise PolicyError(
-                f'a grant of "{grant.user}" names a column that "{self.name}" does not have: "{unknown[0]}"'
-            )
+        self.refuse_unknown(grant, self.public.schema)
         session = self._session
         self._worker.submit(lambda: self._view(grant, session)).result()
 
@@ -176,13 +220,6 @@ class ServedDataset:
             "accounting": self.table.accounting,
             "until": None if self.table.until is None else self.table.until.isoformat(),
         }
-
-    def close(self) -> None:
-        """Let go of the table and the ledger."""
-        session, self._session = self._session, None
-        if session is not None:
-            self._worker.submit(session.close).result()
-        self._worker.shutdown()
 
 
 def today() -> date:

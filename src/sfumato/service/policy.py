@@ -1,14 +1,15 @@
 """The policy of a service: which tables are asked, by whom, for what budget, and until when; faults are told at once.
 
 A TOML file of its owner: [service], a table [datasets.NAME] for each table, [users.NAME] for each user, and [[grants]],
-each of which lets a user ask a dataset for a purpose. Relative paths start at the folder of the file.
+each of which lets a user ask a dataset for a purpose. A dataset has a budget; or it has
+[datasets.NAME.control], and is answered exactly. Relative paths start at the folder of the file.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -16,11 +17,13 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, ValidationError
 from pydantic_core import PydanticCustomError
 
+from sfumato.control.query import KINDS
 from sfumato.core.accounting import exact
 from sfumato.core.forms import in_our_words
 from sfumato.core.wording import count
 from sfumato.dp.queries import QUERIES
 from sfumato.errors import PolicyError, did_you_mean
+from sfumato.policyfile.control import ControlTable, control_keywords
 from sfumato.policyfile.file import Draft, load
 from sfumato.policyfile.tables import Faults, Name, PolicyTable, is_address
 from sfumato.service.address import is_loopback
@@ -30,6 +33,10 @@ TABLES = ("service", "datasets", "users", "grants")
 NAMES = re.compile(r"[^\W\d]\w{0,63}")  # that SQL takes without quotes
 ANALYST, OWNER, AUDITOR = "analyst", "owner", "auditor"
 PORT = 8321
+BUDGETED = (  # settings of a dataset with a budget
+    "bounds", "keys", "person", "rows_per_person", "groups_per_person", "rows_per_group", "neighbours", "epsilon",
+    "delta", "accounting", "public_rows", "ledger", "share", "i_know",
+)  # fmt: skip
 
 
 def _amount(value: Any) -> Any:
@@ -78,7 +85,7 @@ class DatasetTable(PolicyTable):
     groups_per_person: Annotated[int, Field(ge=1)] | None = None
     rows_per_group: Annotated[int, Field(ge=1)] | None = None
     neighbours: Literal["add-remove", "replace"] = "add-remove"
-    epsilon: Amount
+    epsilon: Amount | None = None  # unless it has control
     delta: Amount = 0
     accounting: Literal["plain", "zcdp"] = "plain"
     public_rows: Annotated[int, Field(ge=1)] | None = None
@@ -86,6 +93,7 @@ class DatasetTable(PolicyTable):
     ledger: Name | None = None
     share: bool = False
     i_know: bool = False
+    control: dict[str, Any] | None = None
 
 
 class UserTable(PolicyTable):
@@ -98,12 +106,12 @@ class UserTable(PolicyTable):
 
 
 class GrantTable(PolicyTable):
-    """What a user may ask of a dataset for a purpose, and for which budget."""
+    """What a user may ask of a dataset for a purpose, and for which budget, where the dataset has one."""
 
     user: Name
     dataset: Name
     purpose: str = ""
-    epsilon: Amount
+    epsilon: Amount | None = None
     delta: Amount = 0
     columns: list[str] | None = None  # all, unless given
     filters: list[str] | None = None  # columns of filters: those of `columns`, unless given
@@ -120,6 +128,7 @@ class ServicePolicy:
     datasets: Mapping[str, DatasetTable]
     users: Mapping[str, UserTable]
     grants: tuple[GrantTable, ...]
+    controlled: Mapping[str, dict[str, Any]] = field(default_factory=dict)  # keywords of a StatisticalDatabase
 
     @property
     def folder(self) -> Path:
@@ -148,8 +157,12 @@ def read_policy(path: str | Path) -> ServicePolicy:
     grants = _grants(draft, faults)
     if service is not None:
         _check_service(service, draft.folder, faults)
+    controlled = {}
     for name, dataset in datasets.items():
-        _check_dataset(name, dataset, faults)
+        if dataset.control is None:
+            _check_dataset(name, dataset, faults)
+        else:
+            controlled[name] = _check_control(name, dataset, faults)
     _check_users(users, faults)
     _check_grants(grants, datasets, users, draft, faults)
     if not draft.tables.get("datasets"):
@@ -159,7 +172,7 @@ def read_policy(path: str | Path) -> ServicePolicy:
     if faults:
         raise PolicyError(f"{draft.name} has {count(len(faults), 'fault')}:", faults)
     assert service is not None
-    return ServicePolicy(draft.folder, service, datasets, users, tuple(grants.values()))
+    return ServicePolicy(draft.folder, service, datasets, users, tuple(grants.values()), controlled)
 
 
 def _model(model: type[PolicyTable], written: Any, faults: Faults, key: tuple[str | int, ...]) -> Any:
@@ -219,13 +232,25 @@ def _check_service(service: ServiceTable, home: Path, faults: Faults) -> None:
         faults.tell(what, "service", "address")
 
 
+def _check_control(name: str, dataset: DatasetTable, faults: Faults) -> dict[str, Any]:
+    """The keywords of a dataset that is answered exactly."""
+    for key in sorted(dataset.model_fields_set & {*BUDGETED}):
+        faults.tell(f"{key} is of a dataset with a budget; this one has control", "datasets", name, key)
+    _check_path(name, dataset, faults)
+    at = ("datasets", name, "control")
+    table = _model(ControlTable, dataset.control, faults, at)
+    return {} if table is None else control_keywords(table, faults, *at)
+
+
 def _check_dataset(name: str, dataset: DatasetTable, faults: Faults) -> None:
     for column, ends in dataset.bounds.items():
         if len(ends) != 2 or not ends[0] < ends[1]:
             faults.tell(f'bounds of "{column}" must be a least number and a greater one', "datasets", name, "bounds")
     for column in sorted({*dataset.bounds} & {*dataset.keys}):
         faults.tell(f'"{column}" has both bounds and keys', "datasets", name, "keys")
-    if not dataset.epsilon > 0:
+    if dataset.epsilon is None:
+        faults.tell("epsilon is missing; or add a table control, and exact answers are controlled", "datasets", name)
+    elif not dataset.epsilon > 0:
         faults.tell("epsilon must be above 0", "datasets", name, "epsilon")
     if dataset.accounting == "zcdp" and not dataset.delta:
         faults.tell("zero-concentrated accounting needs a delta", "datasets", name, "accounting")
@@ -236,14 +261,18 @@ def _check_dataset(name: str, dataset: DatasetTable, faults: Faults) -> None:
     for key in sorted({"dates", "decimal", "verbatim"} & {*dataset.reading}):
         what = f"{key} is found out from all rows, and each cell is read by itself: write dates as 2024-01-31, 1234.5"
         faults.tell(what, "datasets", name, "reading")
-    if dataset.stream and dataset.copied and dataset.table is None:
-        faults.tell("a file that is streamed is asked where it is: copied = false", "datasets", name, "stream")
-    if is_address(dataset.path) and dataset.table is None:
-        faults.tell("table is missing: which table of the database", "datasets", name, "path")
+    _check_path(name, dataset, faults)
     if dataset.person is None and (dataset.rows_per_person, dataset.groups_per_person, dataset.rows_per_group) != (
         1, None, None,
     ):  # fmt: skip
         faults.tell("rows_per_person and groups are of persons; name person", "datasets", name)
+
+
+def _check_path(name: str, dataset: DatasetTable, faults: Faults) -> None:
+    if dataset.stream and dataset.copied and dataset.table is None:
+        faults.tell("a file that is streamed is asked where it is: copied = false", "datasets", name, "stream")
+    if is_address(dataset.path) and dataset.table is None:
+        faults.tell("table is missing: which table of the database", "datasets", name, "path")
 
 
 def _check_users(users: Mapping[str, UserTable], faults: Faults) -> None:
@@ -270,13 +299,19 @@ def _check_grants(
                 faults.meant(f'there is no {key} "{name}"', name, known, "grants", i, key)
         if grant.user in users and users[grant.user].role == AUDITOR:
             faults.tell("an auditor asks nothing, and sees the ledger", "grants", i, "user")
-        if not grant.epsilon > 0:
+        control = grant.dataset in datasets and datasets[grant.dataset].control is not None
+        if control:
+            for key in sorted(grant.model_fields_set & {"epsilon", "delta", "groups"}):
+                faults.tell(f"{key} is of a dataset with a budget; this one has control", "grants", i, key)
+        elif grant.epsilon is None:
+            faults.tell("epsilon is missing", "grants", i)
+        elif not grant.epsilon > 0:
             faults.tell("epsilon must be above 0", "grants", i, "epsilon")
         if len(grant.purpose) > 200 or not grant.purpose.isprintable():
             faults.tell("purpose must be a text of up to 200 characters", "grants", i, "purpose")
         for name in grant.queries or ():
-            if name not in QUERIES:
-                faults.meant(f'unknown query "{name}"', name, QUERIES, "grants", i, "queries")
+            if name not in (kinds := KINDS if control else tuple(QUERIES)):
+                faults.meant(f'unknown query "{name}"', name, kinds, "grants", i, "queries")
         if (own := (grant.user, grant.dataset, grant.purpose)) in seen:
             faults.tell("the same user, dataset and purpose have a grant before", "grants", i)
         seen.add(own)

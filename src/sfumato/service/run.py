@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ def serve(
     }
     if changed:
         table = table.model_copy(update=changed)
-        policy = type(policy)(policy.home, table, policy.datasets, policy.users, policy.grants)
+        policy = replace(policy, service=table)
     secure = table.certificate is not None
     if not is_loopback(table.address) and not secure:
         what = f"{table.address} is reached from other machines, which needs TLS"

@@ -62,7 +62,7 @@ def _of_event(event: Told, before: Sequence[Told]) -> Exercise | None:
         return Exercise("column", tuple(sorted(names)), event["column"])
     if kind in ("subtree-pruned", "splits-reordered") and event["splits"]:
         return Exercise("pruned", YES_OR_NO, kind == "subtree-pruned")
-    if kind in ("query-answered", "query-refused"):
+    if kind in ("query-answered", "count-refused"):
         return Exercise("permitted", YES_OR_NO, kind == "query-answered", {"what": event["what"]})
     if kind == "value-tested":
         return Exercise("has", YES_OR_NO, event["has"], {"person": event["person"], "value": event["value"]})

@@ -97,7 +97,7 @@ LESSONS = {
         ("values-counted",), (), ("class-opened",), ("shares-taken",), (), ("mass-moved",), ("closeness-tested",),
         ("release-tested",)), fields=("t",), tables=OF_VALUES),
     "tracker": LessonKind("circles", (
-        ("control-set",), ("query-refused",), ("tracker-rejected", "tracker-missing"), ("tracker-chosen",),
+        ("control-set",), ("count-refused",), ("tracker-rejected", "tracker-missing"), ("tracker-chosen",),
         ("query-answered",), ("everybody-counted",), ("person-counted",), (), ("value-tested",), ("noise-added",)),
         fields=("least",), tables=("patients", "salaries", "jobs")),
     "laplace": LessonKind("densities", (

@@ -36,7 +36,7 @@ def queries_seen(events: Sequence[Told]) -> QueriesSeen:
         seen["counted"] = tuple(event.get("rows_counted", ()))
         if kind == "control-set":
             seen |= {"rows": event["rows"], "limits": (event["least"], event["rows"] - event["least"])}
-        elif kind == "query-refused":
+        elif kind == "count-refused":
             seen["person"] = tuple(event["rows_counted"])
             asked.append((event["what"], None))
         elif kind in ("tracker-rejected", "tracker-chosen"):

@@ -28,7 +28,7 @@ class ControlSet(Event):
 
 
 @dataclass(frozen=True)
-class QueryRefused(Event):
+class CountRefused(Event):
     """A question that is not answered."""
 
     what: str
@@ -160,7 +160,7 @@ def steps(table: LessonTable, column: str, least: int, name: str) -> Iterator[Ev
     if permitted(person):
         yield QueryAnswered(name, tuple(sorted(person)), len(person))
     else:
-        yield QueryRefused(name, tuple(sorted(person)))
+        yield CountRefused(name, tuple(sorted(person)))
     tracker = None
     for what, inside in candidates(table, column):
         others = {*everybody} - inside
