@@ -73,27 +73,32 @@ class RoleWarning(UserWarning):
 class UnprotectedWarning(UserWarning):
     """No criterion looks at a sensitive column.
 
-    `words` says whether its reader writes Python, types in a "shell", or is told there what helps anyhow ("suggest").
+    `words` says whether its reader writes Python, types in a "shell", or is told there what helps anyhow ("suggest");
+    `arriving`, that the rows are those of a stream, for which distinct l-diversity is all that there is.
     Numba, where it compiles meanwhile, tells warnings once more by their text, which then stands for the columns.
     """
 
-    def __init__(self, columns: Sequence[str] | str, words: str = "python") -> None:
+    def __init__(self, columns: Sequence[str] | str, words: str = "python", arriving: bool = False) -> None:
         self.columns, self.words = columns if isinstance(columns, str) else tuple(columns), words
-        super().__init__(self.columns, words)
+        self.arriving = arriving
+        super().__init__(self.columns, words, arriving)
 
     def __str__(self) -> str:
         if isinstance(self.columns, str):
             return self.columns
         listed, those = ", ".join(f'"{name}"' for name in self.columns), "it" if len(self.columns) == 1 else "them"
         said = f"nothing protects {listed}: no criterion looks at {those}."
+        model = f'"distinct-l-diversity {self.columns[0]} 2"'
         if self.words in ("shell", "suggest"):
             hint = "--suggest names one and its cost, " if self.words == "shell" else ""
+            hint = f"--require {model} is one, " if self.arriving else hint
             return f"{said} {hint}--unprotected {listed_in_shell(self.columns)} accepts that"
-        return f"{said} sf.suggest(release) names one, unprotected=[{listed}] accepts that"
+        hint = f"require=[{model}] has one" if self.arriving else "sf.suggest(release) names one"
+        return f"{said} {hint}, unprotected=[{listed}] accepts that"
 
     def told_in(self, words: str) -> UnprotectedWarning:
         """The same for readers elsewhere."""
-        return UnprotectedWarning(self.columns, words)
+        return UnprotectedWarning(self.columns, words, self.arriving)
 
 
 @dataclass(frozen=True, eq=False)
@@ -255,11 +260,11 @@ def _least(require: Iterable[Any]) -> int:
     return least if least > 1 else K
 
 
-def warn_of_unprotected(roles: Roles, protected: Iterable[str]) -> None:
+def warn_of_unprotected(roles: Roles, protected: Iterable[str], arriving: bool = False) -> None:
     """Name the sensitive columns that no criterion is about, unless that is accepted in writing."""
     decided = {*protected, *roles.unprotected}
     if found := [name for name in roles.sensitive if name not in decided]:
-        warn(UnprotectedWarning(found))
+        warn(UnprotectedWarning(found, arriving=arriving))
 
 
 def recipes_of(frame: pl.DataFrame, hierarchies: Any, quasi: Iterable[str] = ()) -> dict[str, Any]:

@@ -19,7 +19,6 @@ from sfumato.core.parameters import path_of
 from sfumato.core.printed import printed
 from sfumato.engines.atomic import atomic_file
 from sfumato.engines.files.bytes import read_back, sha256
-from sfumato.engines.files.read import read
 from sfumato.engines.numbers import forms_written
 from sfumato.engines.order import INPUT
 from sfumato.errors import OutputError, ReadError
@@ -32,7 +31,7 @@ from sfumato.release.verify import INTEGRITY, Verification, verify_table
 from sfumato.report.manifest import Manifest, is_masked, look, roles_of
 from sfumato.report.page import browser, pdf_of
 from sfumato.report.release_set import set_report
-from sfumato.report.stream import labels_of, stream_report
+from sfumato.report.stream import first_rows, labels_of, stream_report
 
 OWNER = 0o600
 
@@ -115,10 +114,8 @@ def of_several(folder: Path, language: str | None = None) -> tuple[str, list[dic
         told, broken = [one for one in found.promises if one.model != INTEGRITY], found.outcome == "broken"
         if broken or not manifest["finished"]:
             told = list(found.promises) if broken else promises_before(manifest)
-        place = folder / manifest["files"][0]["file"] if manifest["files"] else None
-        first = None if place is None or not place.is_file() else read(place, verbatim=True)
         labels = labels_of(folder, manifest) if manifest["finished"] and not broken else None
-        return stream_report(manifest, told, first, labels), [asdict(one) for one in told], found
+        return stream_report(manifest, told, first_rows(folder, manifest), labels), [asdict(one) for one in told], found
     if not has_several(folder) or manifest.get("made_by") == MARGINALS:
         return None
     found = verify_folder(folder)

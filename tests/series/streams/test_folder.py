@@ -436,6 +436,18 @@ def test_a_report_stands_beside_the_files(arriving: Path, tmp_path: Path, person
     assert "NON MANTENUTE" in (tmp_path / "broken.html").read_text("utf-8")
 
 
+def test_what_is_unprotected_is_told_with_what_a_stream_can_keep(arriving: Path, tmp_path: Path, capsys: Any) -> None:
+    asked = {**ASKED, "require": [sf.KAnonymity(3)]}
+    with pytest.warns(
+        UserWarning, match=r'require=\["distinct-l-diversity disease 2"\] has one, unprotected=\["disease"\]'
+    ):
+        sf.stream(arriving, to=tmp_path / "out", **asked)
+    roles = ["--quasi", "age,sex", "--sensitive", "disease", "--insensitive", "row", "--person", "who", "--delay", "20"]
+    assert main(["stream", str(arriving), *roles, "--k", "3", "--once", "-o", str(tmp_path / "o")]) == 0
+    told = " ".join("".join(capsys.readouterr()).split())
+    assert '--require "distinct-l-diversity disease 2" is one, --unprotected disease accepts that' in told
+
+
 def test_the_report_of_z_anonymity(arriving: Path, tmp_path: Path) -> None:
     asked: dict[str, Any] = {"insensitive": ["row"], "identifying": ["age", "sex"], "person": "who"}
     out = tmp_path / "out"
