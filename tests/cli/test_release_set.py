@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from pathlib import Path
 
 import polars as pl
@@ -39,6 +40,29 @@ def test_taken_apart_and_verified(run: Run, patients: Path, tmp_path: Path) -> N
     lines = (tmp_path / "out" / "sensitive.csv").read_text().splitlines()
     (tmp_path / "out" / "sensitive.csv").write_text("\n".join(lines[:-1]) + "\n")
     assert run("verify", "out").code == 1
+
+
+def test_a_report_of_several_tables_is_made_again(run: Run, tmp_path: Path) -> None:
+    rows = range(24)
+    table = pl.DataFrame({"born": [date(1950 + i % 9, 1 + i % 12, 3) for i in rows], "pay": [i % 7 + 0.5 for i in rows],
+                          "age": [None if i == 5 else 20 + i for i in rows],
+                          "disease": [("flu", "cold", "ulcer")[i % 3] for i in rows]})  # fmt: skip
+    asked = {"quasi": ["born", "pay", "age"], "sensitive": ["disease"], "require": "distinct-l-diversity disease 2"}
+    for search in ("anatomy", "slicing"):
+        for format in ("csv", "parquet", "xlsx"):
+            name = f"{search}-{format}"
+            sf.anonymize(table, search=search, **asked).save(tmp_path / name, format=format)
+            page = (tmp_path / name / "report.html").read_text("utf-8")
+            done = run("report", name)
+            assert done.code == 0, done.err
+            assert (tmp_path / name / "report.html").read_text("utf-8") == page, name
+    assert run("report", "anatomy-csv", "--language", "it", "-o", "it.html").code == 0
+    assert '<html lang="it">' in (tmp_path / "it.html").read_text("utf-8")
+    assert "the release of one table" in run("report", "anatomy-csv", "--original", "it.html", "-o", "no.html").err
+    data = tmp_path / "anatomy-csv" / "sensitive.csv"
+    data.write_text("\n".join(data.read_text("utf-8").splitlines()[:-1]) + "\n", encoding="utf-8")
+    assert run("report", "anatomy-csv", "-o", "broken.html").code == 1
+    assert "NOT KEPT" in (tmp_path / "broken.html").read_text("utf-8")
 
 
 def test_sliced_and_verified(run: Run, patients: Path, tmp_path: Path) -> None:

@@ -56,13 +56,22 @@ def report(
     _check(file, target if folder else None, original is not None, replaced, pdf)
     with Progress("measuring") as progress:
         kernels.warn_of_compiling(progress)
+        several = sources.of_several(target, spoken) if folder else None
+        if several is not None and original is not None:
+            raise PolicyError("--original is for the release of one table", hint="leave it out")
         before = inputs.table(original, reading.reader)
-        if folder:
+        if several is not None:
+            page, promised, found = several
+            sources.refuse_listed(file, page)
+            _place_page(file, page, replaced, pdf)
+            manifest: Any = {"data": {"rows": found.rows}, "promises": promised}
+        elif folder:
             manifest, frame, found = sources.of_folder(target)
         else:
             frame = inputs.table(target, reading.reader, other=False)
             manifest, found = sources.of_table(target, frame, **_asked(frame, columns, promises))
-        _write(file, manifest, frame, before, replaced, pdf, spoken)
+        if several is None:
+            _write(file, manifest, frame, before, replaced, pdf, spoken)
     files = [str(file), *([str(file.with_suffix(".pdf"))] if pdf else [])]
     if as_json:
         told = {
@@ -129,18 +138,23 @@ def _write(
     place: Path, manifest: Any, frame: Any, before: Any, overwrite: bool, pdf: bool, language: str | None
 ) -> None:
     """The public report, or with the original the internal one."""
-    from sfumato.engines.atomic import atomic_file
     from sfumato.report import internal_report
     from sfumato.report import report as public_report
     from sfumato.report.files import aligned, private_report
-    from sfumato.report.page import pdf_of
 
     if before is not None:
         with private_report(place, None, overwrite, pdf) as keep:
             found = aligned(manifest, frame, before)
             keep(internal_report(manifest, frame, before, rows=found, language=language))
         return
-    page = public_report(manifest, frame, language=language)
+    _place_page(place, public_report(manifest, frame, language=language), overwrite, pdf)
+
+
+def _place_page(place: Path, page: str, overwrite: bool, pdf: bool) -> None:
+    """Put a public page into its place, and its PDF beside it."""
+    from sfumato.engines.atomic import atomic_file
+    from sfumato.report.page import pdf_of
+
     _keep_signature(place, page, pdf)
     with atomic_file(place, overwrite) as file:
         file.write_text(page, encoding="utf-8")

@@ -73,27 +73,30 @@ class RoleWarning(UserWarning):
 class UnprotectedWarning(UserWarning):
     """No criterion looks at a sensitive column.
 
-    `words` says whether its reader writes Python, types in a "shell", or is told there what helps anyhow ("suggest").
-    Numba, where it compiles meanwhile, tells warnings once more by their text, which then stands for the columns.
+    `words` says whether its reader writes Python, types in a "shell", or is told there what helps anyhow ("suggest");
+    `arriving`, that rows are a stream's. Numba, where it compiles, tells a warning again by its text: then `columns`.
     """
 
-    def __init__(self, columns: Sequence[str] | str, words: str = "python") -> None:
-        self.columns, self.words = columns if isinstance(columns, str) else tuple(columns), words
-        super().__init__(self.columns, words)
+    def __init__(self, columns: Sequence[str] | str, words: str = "python", arriving: bool = False) -> None:
+        self.columns = columns if isinstance(columns, str) else tuple(columns)
+        self.words, self.arriving = words, arriving
+        super().__init__(self.columns, words, arriving)
 
     def __str__(self) -> str:
         if isinstance(self.columns, str):
             return self.columns
         listed, those = ", ".join(f'"{name}"' for name in self.columns), "it" if len(self.columns) == 1 else "them"
         said = f"nothing protects {listed}: no criterion looks at {those}."
-        if self.words in ("shell", "suggest"):
-            hint = "--suggest names one and its cost, " if self.words == "shell" else ""
-            return f"{said} {hint}--unprotected {listed_in_shell(self.columns)} accepts that"
-        return f"{said} sf.suggest(release) names one, unprotected=[{listed}] accepts that"
+        model = f'"distinct-l-diversity {self.columns[0]} 2"'
+        if self.words not in ("shell", "suggest"):
+            named = f"require=[{model}] has one" if self.arriving else "sf.suggest(release) names one"
+            return f"{said} {named}, unprotected=[{listed}] accepts that"
+        named = f"--require {model} is one, " if self.arriving else "--suggest names one and its cost, "
+        return f"{said} {named * (self.words == 'shell')}--unprotected {listed_in_shell(self.columns)} accepts that"
 
     def told_in(self, words: str) -> UnprotectedWarning:
         """The same for readers elsewhere."""
-        return UnprotectedWarning(self.columns, words)
+        return UnprotectedWarning(self.columns, words, self.arriving)
 
 
 @dataclass(frozen=True, eq=False)
@@ -255,11 +258,10 @@ def _least(require: Iterable[Any]) -> int:
     return least if least > 1 else K
 
 
-def warn_of_unprotected(roles: Roles, protected: Iterable[str]) -> None:
+def warn_of_unprotected(roles: Roles, protected: Iterable[str], arriving: bool = False) -> None:
     """Name the sensitive columns that no criterion is about, unless that is accepted in writing."""
-    decided = {*protected, *roles.unprotected}
-    if found := [name for name in roles.sensitive if name not in decided]:
-        warn(UnprotectedWarning(found))
+    if found := {*roles.sensitive} - {*protected, *roles.unprotected}:
+        warn(UnprotectedWarning(sorted(found, key=roles.sensitive.index), arriving=arriving))
 
 
 def recipes_of(frame: pl.DataFrame, hierarchies: Any, quasi: Iterable[str] = ()) -> dict[str, Any]:

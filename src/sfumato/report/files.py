@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -20,12 +21,17 @@ from sfumato.engines.atomic import atomic_file
 from sfumato.engines.files.bytes import read_back, sha256
 from sfumato.engines.numbers import forms_written
 from sfumato.engines.order import INPUT
-from sfumato.errors import OutputError
+from sfumato.errors import OutputError, ReadError
+from sfumato.release.data_files import has_several, read_files
 from sfumato.release.folder import verify_folder
-from sfumato.release.manifest import data_of, is_release, load_manifest, read_manifest
+from sfumato.release.manifest import MARGINALS, data_of, is_release, load_manifest, read_manifest
+from sfumato.release.set_manifest import read_set
+from sfumato.release.stream_folder import REPORT, holds_stream, promises_before, verify_stream
 from sfumato.release.verify import INTEGRITY, Verification, verify_table
 from sfumato.report.manifest import Manifest, is_masked, look, roles_of
 from sfumato.report.page import browser, pdf_of
+from sfumato.report.release_set import set_report
+from sfumato.report.stream import first_rows, labels_of, stream_report
 
 OWNER = 0o600
 
@@ -94,6 +100,42 @@ def of_folder(folder: Path) -> tuple[dict[str, Any], pl.DataFrame, Verification]
     manifest = as_verified(manifest, found)
     rows = read_back(folder / data["file"], data["format"], data.get("guarded", True))
     return manifest, forms_written(data.get("numbers", {})).read(rows), found
+
+
+def of_several(folder: Path, language: str | None = None) -> tuple[str, list[dict[str, Any]], Verification] | None:
+    """The page of a folder of several tables or of a stream, its promises, and what verify says; None for a folder of
+    one table."""
+    manifest = load_manifest(folder)
+    about = manifest.get("about") or {}
+    if language is not None and isinstance(about, Mapping):
+        manifest = {**manifest, "about": {**about, "language": language}}
+    if holds_stream(folder):
+        found = verify_stream(folder)
+        told, broken = [one for one in found.promises if one.model != INTEGRITY], found.outcome == "broken"
+        if broken or not manifest["finished"]:
+            told = list(found.promises) if broken else promises_before(manifest)
+        labels = labels_of(folder, manifest) if manifest["finished"] and not broken else None
+        return stream_report(manifest, told, first_rows(folder, manifest), labels), [asdict(one) for one in told], found
+    if not has_several(folder) or manifest.get("made_by") == MARGINALS:
+        return None
+    found = verify_folder(folder)
+    manifest = as_verified(manifest, found)
+    said = read_set(folder)
+    tables = {one.name: file.table for one, file in zip(said.tables, read_files(folder, said.files), strict=True)}
+    if lost := [name for name, table in tables.items() if table is None]:
+        raise ReadError(f'"{lost[0]}" cannot be read as a table')
+    page = set_report(manifest, {name: table for name, table in tables.items() if table is not None})
+    return page, manifest["promises"], found
+
+
+def refuse_listed(place: Path, page: str) -> None:
+    """Refuse another page in the place of a report whose hash the manifest beside it has."""
+    if place.name != REPORT or not holds_stream(place.parent):
+        return
+    listed = {one["file"]: one["sha256"] for one in load_manifest(place.parent).get("beside", [])}
+    if listed.get(REPORT) not in (None, hashlib.sha256(page.encode()).hexdigest()):
+        what = f"the manifest in {place.parent} has the hash of another {REPORT}"
+        raise OutputError(what, hint="choose another place with -o")
 
 
 def as_verified(manifest: Manifest, found: Verification) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from sfumato.core.wording import count, number, percent
 from sfumato.criteria import CRITERIA
 from sfumato.criteria.model import Promise
 from sfumato.engines.files.read import read
+from sfumato.errors import InputError
 from sfumato.losses.released import released_column
 from sfumato.report.manifest import spoken, titled
 from sfumato.report.markup import Markup, facts, name, section, table, tag, text
@@ -79,7 +80,7 @@ def stream_report(
             else rows_section(
                 {
                     "name": files[0]["file"],
-                    "columns": [{"name": column, "role": role[column]} for column in first.columns],
+                    "columns": [{"name": column, "role": role.get(column, "insensitive")} for column in first.columns],
                 },
                 first,
             ),
@@ -89,6 +90,15 @@ def stream_report(
     return translated_page(
         html(f"{called}: release report", style_of("page.css", "evidence.css"), body), spoken(manifest)
     )
+
+
+def first_rows(folder: Path, manifest: Mapping[str, Any]) -> pl.DataFrame | None:
+    """The first file as it prints; None where there is none, or it is elsewhere by now."""
+    place = folder / manifest["files"][0]["file"] if manifest["files"] else None
+    try:
+        return None if place is None or not place.is_file() else read(place, verbatim=True)
+    except InputError:  # verify says what is wrong with it
+        return None
 
 
 def labels_of(folder: Path, manifest: Mapping[str, Any]) -> dict[str, tuple[pl.DataFrame, int]]:

@@ -375,7 +375,7 @@ def test_an_interrupt_says_what_is_there(
     assert "warn(" not in told.err
 
 
-@pytest.mark.parametrize("verb", ["risk", "attack", "report"])
+@pytest.mark.parametrize("verb", ["risk", "attack"])
 def test_verbs_of_one_table_say_that_a_folder_is_a_stream(
     arriving: Path, tmp_path: Path, verb: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -425,8 +425,27 @@ def test_a_report_stands_beside_the_files(arriving: Path, tmp_path: Path, person
     assert "Measured 3, asked 3." in page
     assert ("k-anonymity of people" in page) == (person is not None)
     assert ("Rows are counted, and not people" in page) == (person is None)
+    assert main(["report", str(out)]) == 0
+    assert (out / "report.html").read_text("utf-8") == there
+    assert main(["report", str(out), "--language", "en"]) == 2  # the manifest has the hash of the other
+    assert main(["report", str(out), "--language", "en", "-o", str(tmp_path / "en.html")]) == 0
+    assert (tmp_path / "en.html").read_text("utf-8") == page
     (out / "report.html").write_text(page, encoding="utf-8")
     assert sf.verify(out).outcome == "broken"
+    assert main(["report", str(out), "-o", str(tmp_path / "broken.html")]) == 1
+    assert "NON MANTENUTE" in (tmp_path / "broken.html").read_text("utf-8")
+
+
+def test_what_is_unprotected_is_told_with_what_a_stream_can_keep(arriving: Path, tmp_path: Path, capsys: Any) -> None:
+    asked = {**ASKED, "require": [sf.KAnonymity(3)]}
+    with pytest.warns(
+        UserWarning, match=r'require=\["distinct-l-diversity disease 2"\] has one, unprotected=\["disease"\]'
+    ):
+        sf.stream(arriving, to=tmp_path / "out", **asked)
+    roles = ["--quasi", "age,sex", "--sensitive", "disease", "--insensitive", "row", "--person", "who", "--delay", "20"]
+    assert main(["stream", str(arriving), *roles, "--k", "3", "--once", "-o", str(tmp_path / "o")]) == 0
+    told = " ".join("".join(capsys.readouterr()).split())
+    assert '--require "distinct-l-diversity disease 2" is one, --unprotected disease accepts that' in told
 
 
 def test_the_report_of_z_anonymity(arriving: Path, tmp_path: Path) -> None:

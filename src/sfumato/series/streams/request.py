@@ -175,7 +175,7 @@ def parse_request(
     if person in names or person in roles.sensitive or person in roles.insensitive:
         raise PolicyError("the person column says whose each row is, and is not released", got=f'"{person}"')
     algorithm.check(roles, person)
-    warn_of_unprotected(roles, l)
+    warn_of_unprotected(roles, l, arriving=True)
     number = secret_seed(parameters.seed_of(seed), "stream") & (2**63 - 1)
     return StreamSpec(
         algorithm, roles, person, k, l, delay, hierarchies, domains_of(domains, names), ends_named(ends),

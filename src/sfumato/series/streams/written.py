@@ -17,12 +17,11 @@ from sfumato.core.parameters import one_of, path_of, real_number
 from sfumato.core.protocols import BY_CONSTRUCTION, PROVEN, STATED
 from sfumato.engines.atomic import atomic_file, hold
 from sfumato.engines.files.bytes import sha256, write_table
-from sfumato.engines.files.read import read
 from sfumato.errors import OutputError, PolicyError
 from sfumato.release.manifest import NAME, STREAM
 from sfumato.release.stream_folder import REPORT, examined_stream, promises_before
 from sfumato.release.verify import INTEGRITY
-from sfumato.report.stream import labels_of, stream_report
+from sfumato.report.stream import first_rows, labels_of, stream_report
 from sfumato.series.streams.request import StreamSpec
 from sfumato.series.streams.state import StreamState, load_state, save_state, state_place
 from sfumato.series.streams.stream import Stream
@@ -195,9 +194,8 @@ class WrittenStream(Stream):
 
     def _report(self, document: dict[str, Any]) -> str:
         """The report of what is published by now; at the end all of it is counted again from the files."""
-        place = self._to / self._batches[0]["file"] if self._batches else None
-        if self._first is None and place is not None and place.is_file():  # which may be elsewhere by now
-            self._first = read(place, verbatim=True)
+        if self._first is None:
+            self._first = first_rows(self._to, document)
         if not document["finished"]:
             return stream_report(document, promises_before(document), self._first, None)
         found = examined_stream(self._to, document)
