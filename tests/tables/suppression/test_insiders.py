@@ -13,8 +13,8 @@ import sfumato as sf
 from sfumato.engines.tables import engine_of
 from sfumato.tables.count import count_table
 from sfumato.tables.insiders import insiders_of
-from sfumato.tables.protection import ProtectionProblem
 from sfumato.tables.known import Known, auditor
+from sfumato.tables.protection import ProtectionProblem
 from sfumato.tables.rules import Dominance, MinimumFrequency, PPercent
 from sfumato.tables.rules.model import CellRule, primary_cells
 from sfumato.tables.settle import known_least
