@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 
 import sfumato as sf
@@ -108,3 +109,20 @@ def test_one_cell_is_protected_by_three(method: str) -> None:
     table = sf.read_table(grid("ABCD", "fm", counts))
     safe = sf.protect(table, sf.MinimumFrequency(3), method, cost="cells", hide=[{"row": "A", "column": "f"}])
     assert safe.data["value"].null_count() == 4
+
+
+def test_one_more_cell_protects_linked_tables() -> None:
+    """Regions by county and by size: each table is safe with its five small cells hidden, both together tell one."""
+    people = {
+        "region": [one for one, size in zip("ABIJKLMN", (2, 2, 8, 8, 3, 3, 3, 7), strict=True) for _ in range(size)]
+    }
+    county = sf.wide([(one, "county-1" if one in "ABIJ" else "county-2", "*") for one in "ABIJKLMN"])
+    size = sf.wide([(one, "big" if one in "LM" else "small", "*") for one in "ABIJKLMN"])
+    tables = [sf.tabulate(people, by=["region"], hierarchies={"region": one}) for one in (county, size)]
+    for table in tables:
+        alone = sf.protect(table, sf.MinimumFrequency(4), cost="cells", coalition=0)
+        assert "".join(alone.data.filter(pl.col("value").is_null())["region"]) == "ABKLM"
+    both = sf.protect(sf.TableSet(tables), sf.MinimumFrequency(4), cost="cells", coalition=0)
+    for frame in both.data.values():
+        assert "".join(frame.filter(pl.col("value").is_null())["region"]) == "ABKLMN"
+    assert both.audit().exposed == 0
