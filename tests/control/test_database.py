@@ -16,6 +16,8 @@ import sfumato as sf
 from sfumato.control import parse_set_query, read_log
 from sfumato.control.log import END, mended, row_ranges, rows_of
 from sfumato.errors import ColumnError, EmptyTable, OutputError, PolicyError, QueryRefused, ReadError
+from tests.control.test_row_space import determined
+from tests.fuzz import FUZZ
 
 DATA = {"row": list(range(8)), "wage": [10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0]}
 
@@ -207,6 +209,30 @@ def test_auditing_carries_over_snapshots() -> None:
     assert one.update(people(2, 3, 4, 5, 6, 7))
     assert one.ask("sum wage").value == 270
     assert one.ask("sum wage where ill = 1").value == 150
+
+
+@pytest.mark.parametrize("seed", range(5 * FUZZ))
+def test_sums_over_random_snapshots_determine_nobody(seed) -> None:
+    draws = np.random.default_rng(seed)
+
+    def drawn() -> pl.DataFrame:
+        return people(*draws.choice(8, int(draws.integers(2, 8)), replace=False).tolist())
+
+    table, rows = drawn(), []
+    one = sf.StatisticalDatabase(
+        table, controls=[sf.SumAuditing()], values=["wage"], keys=["id"], person="id", changes=1
+    )
+    for _ in range(25):
+        if draws.random() < 0.3 and one.update(other := drawn()):
+            table = other
+        own = table.filter(pl.Series(draws.random(table.height) < 0.6))["id"].to_list()
+        if own:
+            try:
+                one.ask(f"sum wage where id in ({', '.join(map(str, own))})")
+                rows.append([int(i in own) for i in range(8)])
+            except QueryRefused:
+                pass
+    assert determined(rows, 8) == []
 
 
 def test_what_does_not_hold_over_snapshots_takes_none(tmp_path) -> None:
