@@ -173,6 +173,10 @@ def test_an_answer_that_cannot_be_logged_is_not_told(tmp_path, monkeypatch) -> N
         database.ask("sum wage where row > 0")
     monkeypatch.undo()
     assert database.ask("sum wage").value == 360
+    database.close()
+    database.close()
+    with pytest.raises(OutputError, match="cannot be written"):
+        database.ask("count")
 
 
 # Snapshots
@@ -295,6 +299,15 @@ def test_rounding() -> None:
     assert len({again.ask("count").value for _ in range(20)}) == 1
 
 
+def test_estimates_are_rounded_in_either_order() -> None:
+    controls = [sf.RoundedAnswers(5), sf.RandomSample(0.9)]
+    for listed in (controls, controls[::-1]):
+        one = sf.StatisticalDatabase({"row": list(range(100))}, controls=listed)
+        answers = [one.ask(f"count where row < {i}") for i in range(50, 100)]
+        assert all(answer.value % 5 == 0 for answer in answers)
+        assert (answers[0].rounded, answers[0].sampled) == (5, 0.9)
+
+
 def test_a_secret_survives(tmp_path) -> None:
     def asked() -> list[float]:
         controls = [sf.RandomSample(0.5)]
@@ -318,6 +331,8 @@ def test_settings_that_make_no_sense() -> None:
         made([])
     with pytest.raises(PolicyError, match="unknown control"):
         made(["sum-audit"])
+    with pytest.raises(PolicyError, match="from one sample"):
+        made([sf.RandomSample(0.9), sf.RandomSample(0.5)])
     with pytest.raises(PolicyError, match="cannot be audited"):
         made([sf.SumAuditing(), sf.RandomSample(0.5)])
     with pytest.raises(PolicyError, match='"wage" is a key, and private'):

@@ -117,7 +117,10 @@ class StatisticalDatabase:
     def _check_controls(self) -> None:
         if not self.controls:
             raise PolicyError("a statistical database needs a control", allowed=", ".join(QUERY_CONTROLS))
-        if self.audits and any(isinstance(one, RandomSample) for one in self.controls):
+        samples = sum(isinstance(one, RandomSample) for one in self.controls)
+        if samples > 1:
+            raise PolicyError("answers are estimated from one sample", got=f"{samples} controls random-sample")
+        if self.audits and samples:
             what = "answers that are estimated from samples cannot be audited"
             raise PolicyError(what, hint="leave out the sample, or the auditing")
 
@@ -187,7 +190,7 @@ class StatisticalDatabase:
                 break
             reason, control = state.refusal(asked), name
         told, changed = answer, dict.fromkeys(PERTURBED)
-        for state in states if reason is None else ():
+        for state in sorted(states, key=lambda one: hasattr(one, "rounded")) if reason is None else ():  # rounded last
             told = state.given(asked, values, told)
             changed |= {name: getattr(state, name) for name in PERTURBED if hasattr(state, name)}
         number, refused = self._asked_so_far + 1, reason is not None
