@@ -128,10 +128,13 @@ def test_the_same_seed_gives_the_same_frame() -> None:
         ({"secret": "il = yes"}, ColumnError, 'did you mean "ill"'),
         ({"attacks": ["tracker"]}, PolicyError, "general-tracker"),
         ({"targets": 0}, PolicyError, "targets"),
+        ({"controls": []}, PolicyError, "named; got list"),
+        ({"controls": {}}, PolicyError, "named; got none"),
         ({"within": 2}, PolicyError, "within"),
     ],
 )
 def test_what_is_refused(given: dict[str, Any], error: type[Exception], said: str) -> None:
-    asked: dict[str, Any] = {"known": ["sex", "age", "town"], "secret": "wage"} | given
+    controls = {"size": [sf.QuerySetSize(5)]}
+    asked: dict[str, Any] = {"controls": controls, "known": ["sex", "age", "town"], "secret": "wage"} | given
     with pytest.raises(error, match=said):
-        sf.attack_controls(staff(), {"size": [sf.QuerySetSize(5)]}, **asked)
+        sf.attack_controls(staff(), **asked)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -202,7 +203,7 @@ def test_what_is_not_determined_may_be_nearly_known() -> None:
 def test_noise_that_is_drawn_anew_is_averaged_away() -> None:
     rng = np.random.default_rng(3)
     pay = rng.uniform(0, 100, 8)
-    sets = [set(range(8)), set(range(1, 8))] * 400
+    sets = [set(range(8)), set(range(1, 8))] * 150
     noisy = sums(pay, sets, rng.uniform(-10, 10, len(sets)))
     table = {"g": list(range(8)), "pay": pay}
     found = sf.attack_queries(noisy, table)
@@ -210,7 +211,7 @@ def test_noise_that_is_drawn_anew_is_averaged_away() -> None:
     assert found["averaging"]["details"]["repeated"] == 2
     assert found["linear-system"]["exposed"] == []
     assert found["linear-system"]["details"]["fits"] is False
-    fixed = sums(pay, sets, [-10, 10] * 400)  # the same error for the same set: nothing to average
+    fixed = sums(pay, sets, [-10, 10] * 150)  # the same error for the same set: nothing to average
     assert sf.attack_queries(fixed, table).get("averaging", {"exposed": []})["exposed"] == []
 
 
@@ -275,6 +276,24 @@ def test_a_log_with_counts_alone_says_what_is_missing() -> None:
     assert found == {}
     assert "sensitive" in found.skipped["linear-system"]
     assert found.skipped["general-tracker"] == "no query was refused"
+
+
+@pytest.mark.parametrize("name", sf.QUERY_ATTACKS)
+def test_every_attack_runs_by_itself_and_has_its_line_on_the_page(name: str) -> None:
+    pay = [3.0, 8.0, 5.0, 9.0]
+    log = sums(pay, [{0, 1, 2}, {1, 2}, {0, 1, 2}, {0, 3}, {3}], [0, 0, 1, 0, 0])
+    refused = LoggedQuery(6, "", "sum pay where g = 9", "sum", "pay", np.array([0]), None, "small", 1)
+    most = LoggedQuery(7, "", "max pay where g = 9", "max", "pay", np.array([0, 1, 2]), 8.0, None, 2)
+    log = QueryLog(4, log.columns, (*log.entries, refused, most))
+    variant = sf.QUERY_ATTACKS[name]
+    table = pl.DataFrame({"g": range(4), "pay": pay})
+    for one in variant.make(LogEvidence(log, table, (), {"pay": (0.0, 10.0)}), **variant.example).values():
+        assert one.name == name
+        assert one.sentence
+        assert set(one.exposed) <= {0, 1, 2, 3}
+        assert {"column", "rows"} <= set(one.details)
+    page = (Path(__file__).parents[2] / "docs" / "control" / "attacks.md").read_text("utf-8")
+    assert f"| `{name}` |" in page
 
 
 @pytest.mark.slow

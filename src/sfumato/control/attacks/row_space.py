@@ -60,7 +60,8 @@ def product(left: np.ndarray, right: np.ndarray, prime: int) -> np.ndarray:
     """A product of matrices modulo a prime below 2^31, in halves whose products floats hold exactly."""
     (a, b), (c, d) = ([part.astype(float) for part in (one >> 16, one & 0xFFFF)] for one in (left, right))
     found = np.zeros((left.shape[0], right.shape[1]), np.int64)
-    for part in (a @ c, a @ d + b @ c, b @ d):
+    high = (a @ c, a @ d + b @ c) if a.any() else (b @ c,)  # sets are zeros and ones
+    for part in (*high, b @ d):
         found = ((found << 16) + part.astype(np.int64) % prime) % prime
     return found
 

@@ -65,6 +65,9 @@ def attack_controls(
     for whom `nothing` came out, what guessing the most frequent or the middle value gets right, and the `queries` and
     `refusals` on average.
     """
+    if not isinstance(controls, Mapping) or not controls:
+        got = "none" if isinstance(controls, Mapping) else type(controls).__name__
+        raise PolicyError("controls must be named", got=got, allowed='{"size": [sf.QuerySetSize(3)]}')
     frame = enter(data)[0]
     names = column_names(known, "known")
     known_columns(names, frame.columns)
