@@ -84,6 +84,7 @@ quality: $(VENV)/.all  ## what each method loses for the same promise, and its t
 pictures: $(VENV)/.all  ## run the tutorial and the gallery, and put what they draw into docs/images; the studio into docs/studio
 	@PYTHONPATH=. $(BIN)/python -m tools.pictures && PYTHONPATH=. $(BIN)/python -m tools.masking_pictures
 	@PYTHONPATH=. $(BIN)/python -m tools.table_pictures
+	@PYTHONPATH=. $(BIN)/python -m tools.query_pictures
 	@PYTHONPATH=. $(BIN)/python -m tools.studio_pictures
 
 docs: $(VENV)/.all  ## build the documentation into site/

@@ -34,6 +34,9 @@ if TYPE_CHECKING:
     from sfumato.control import RoundedAnswers as RoundedAnswers
     from sfumato.control import StatisticalDatabase as StatisticalDatabase
     from sfumato.control import SumAuditing as SumAuditing
+    from sfumato.control.attacks import QUERY_ATTACKS as QUERY_ATTACKS
+    from sfumato.control.attacks.summary import attack_queries as attack_queries
+    from sfumato.control.attacks.targeted.trials import attack_controls as attack_controls
     from sfumato.core.hierarchy import Hierarchy as Hierarchy
     from sfumato.core.hierarchy import write_edges as write_edges
     from sfumato.core.hierarchy import write_wide as write_wide
@@ -309,6 +312,9 @@ _HOMES = {
         "StatisticalDatabase",
         "SumAuditing",
     ),
+    "sfumato.control.attacks": ("QUERY_ATTACKS",),
+    "sfumato.control.attacks.summary": ("attack_queries",),
+    "sfumato.control.attacks.targeted.trials": ("attack_controls",),
     "sfumato.tables": (
         "CELL_RULES",
         "PROTECTIONS",

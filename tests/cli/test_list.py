@@ -28,7 +28,7 @@ TABLES = {
     "hierarchies": sf.HIERARCHIES,
 }
 TABLES |= {"risks": sf.measures.risk.RISKS, "utilities": sf.measures.utility.UTILITIES}
-TABLES |= {"attacks": sf.measures.attacks.ATTACKS}
+TABLES |= {"attacks": sf.measures.attacks.ATTACKS, "query_attacks": sf.QUERY_ATTACKS}
 
 
 @pytest.mark.parametrize("kind", list(TABLES))

@@ -16,6 +16,8 @@ import sfumato as sf
 from sfumato.control import parse_set_query, read_log
 from sfumato.control.log import END, mended, row_ranges, rows_of
 from sfumato.errors import ColumnError, EmptyTable, OutputError, PolicyError, QueryRefused, ReadError
+from tests.control.test_row_space import determined
+from tests.fuzz import FUZZ
 
 DATA = {"row": list(range(8)), "wage": [10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0]}
 
@@ -171,6 +173,10 @@ def test_an_answer_that_cannot_be_logged_is_not_told(tmp_path, monkeypatch) -> N
         database.ask("sum wage where row > 0")
     monkeypatch.undo()
     assert database.ask("sum wage").value == 360
+    database.close()
+    database.close()
+    with pytest.raises(OutputError, match="cannot be written"):
+        database.ask("count")
 
 
 # Snapshots
@@ -207,6 +213,30 @@ def test_auditing_carries_over_snapshots() -> None:
     assert one.update(people(2, 3, 4, 5, 6, 7))
     assert one.ask("sum wage").value == 270
     assert one.ask("sum wage where ill = 1").value == 150
+
+
+@pytest.mark.parametrize("seed", range(5 * FUZZ))
+def test_sums_over_random_snapshots_determine_nobody(seed) -> None:
+    draws = np.random.default_rng(seed)
+
+    def drawn() -> pl.DataFrame:
+        return people(*draws.choice(8, int(draws.integers(2, 8)), replace=False).tolist())
+
+    table, rows = drawn(), []
+    one = sf.StatisticalDatabase(
+        table, controls=[sf.SumAuditing()], values=["wage"], keys=["id"], person="id", changes=1
+    )
+    for _ in range(25):
+        if draws.random() < 0.3 and one.update(other := drawn()):
+            table = other
+        own = table.filter(pl.Series(draws.random(table.height) < 0.6))["id"].to_list()
+        if own:
+            try:
+                one.ask(f"sum wage where id in ({', '.join(map(str, own))})")
+                rows.append([int(i in own) for i in range(8)])
+            except QueryRefused:
+                pass
+    assert determined(rows, 8) == []
 
 
 def test_what_does_not_hold_over_snapshots_takes_none(tmp_path) -> None:
@@ -269,6 +299,15 @@ def test_rounding() -> None:
     assert len({again.ask("count").value for _ in range(20)}) == 1
 
 
+def test_estimates_are_rounded_in_either_order() -> None:
+    controls = [sf.RoundedAnswers(5), sf.RandomSample(0.9)]
+    for listed in (controls, controls[::-1]):
+        one = sf.StatisticalDatabase({"row": list(range(100))}, controls=listed)
+        answers = [one.ask(f"count where row < {i}") for i in range(50, 100)]
+        assert all(answer.value % 5 == 0 for answer in answers)
+        assert (answers[0].rounded, answers[0].sampled) == (5, 0.9)
+
+
 def test_a_secret_survives(tmp_path) -> None:
     def asked() -> list[float]:
         controls = [sf.RandomSample(0.5)]
@@ -292,6 +331,8 @@ def test_settings_that_make_no_sense() -> None:
         made([])
     with pytest.raises(PolicyError, match="unknown control"):
         made(["sum-audit"])
+    with pytest.raises(PolicyError, match="from one sample"):
+        made([sf.RandomSample(0.9), sf.RandomSample(0.5)])
     with pytest.raises(PolicyError, match="cannot be audited"):
         made([sf.SumAuditing(), sf.RandomSample(0.5)])
     with pytest.raises(PolicyError, match='"wage" is a key, and private'):

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from tools import masking_pictures, table_pictures
+from tools import masking_pictures, query_pictures, table_pictures
 from tools.pictures import DEMO, DRAWINGS, IMAGES, PHOTOGRAPHS, section
 
 import sfumato
@@ -116,7 +116,8 @@ def test_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 def test_pictures_are_small_and_shown() -> None:
     shown = [(page, picture) for page, _, picture in DRAWINGS] + [(page, picture) for page, *_, picture in PHOTOGRAPHS]
-    shown += [(page, f"{name}.svg") for name, page in (masking_pictures.PICTURES | table_pictures.PICTURES).items()]
+    drawn = masking_pictures.PICTURES | table_pictures.PICTURES | query_pictures.PICTURES
+    shown += [(page, f"{name}.svg") for name, page in drawn.items()]
     for page, picture in shown:
         shows = f"(docs/images/{picture})", ROOT / "README.md"
         link, where = shows if page == DEMO else (f"images/{picture})", ROOT / "docs" / page)
@@ -260,6 +261,7 @@ def test_every_public_name_is_in_the_reference() -> None:
         "SET_PROMISES",
         "STREAMS",
         "PSEUDONYMS",
+        "QUERY_ATTACKS",
         "QUERY_CONTROLS",
         "dp",
         "hierarchies",

@@ -5,13 +5,18 @@ from __future__ import annotations
 import json
 import os
 import stat
+import threading
+import time
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import polars as pl
 import pytest
 
 from sfumato.control import read_log
+from sfumato.control.log import mended, parse_log
 from sfumato.errors import PolicyError, QueryRefused
 from sfumato.service.client import ServiceClient
 from sfumato.service.policy import read_policy
@@ -178,6 +183,36 @@ def test_a_killed_service_forgets_nothing(tmp_path) -> None:
     with running(tmp_path) as service:
         assert ask(service, "sum wage where region = s and row > 3").json()["error"] == "QueryRefused"
         assert ask(service, "sum wage where region = s").json()["number"] == 3
+
+
+@pytest.mark.slow
+def test_what_was_told_before_a_kill_is_in_the_log(tmp_path) -> None:
+    write(tmp_path, **{'"sum-auditing", {name = "query-order", most = 2}': '{name = "query-set-size", k = 1}'})
+    told: list[tuple[str, float]] = []
+    with running(tmp_path) as service:
+
+        def work(number: int) -> None:
+            for i in range(1000):
+                query = f"count where row > {(number + i) % 8}"
+                try:
+                    told.append((query, ask(service, query).json()["value"]))
+                except httpx.HTTPError:
+                    return
+
+        threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+        for thread in threads:
+            thread.start()
+        while len(told) < 40:
+            time.sleep(0.01)
+        service.process.kill()
+        service.process.wait()
+        for thread in threads:
+            thread.join()
+    path = tmp_path / "service" / "wages.queries.json"
+    text = mended(path.read_text())
+    found = Counter((entry.query, entry.answer) for entry in parse_log(text, "log").entries)
+    assert len(told) >= 40
+    assert not Counter(told) - found
 
 
 FAULTS = [

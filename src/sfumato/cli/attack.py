@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 from sfumato.cli import inputs, options
 from sfumato.cli.console import Progress, notes, publish, refuse_existing, say
 from sfumato.cli.options import option
-from sfumato.core.wording import number, percent
+from sfumato.core.wording import number, percent, scalar
 
 if TYPE_CHECKING:
     from sfumato.measures.attacks.summary import AttackResults
 
 ATTACKS = "Attacks"
+QUERIES = 5  # rows whose queries are shown
 NOT_TRIED = {  # the first of several attacks, what they are, and what they need
     "homogeneity": ("homogeneity, background knowledge, skewness and similarity", "--sensitive"),
     "singling-out": ("singling out, linkability, inference and the order of the rows", "--original"),
@@ -49,6 +50,12 @@ def attack(
     key: Annotated[str | None, option("--key", "Column that tells who is who, in both; or A=B.", ATTACKS, "A")] = None,
     columns: options.ColumnOptions,
     wildcard: Annotated[bool, option("--wildcard", "A missing value matches any value.", ATTACKS)] = False,
+    data: Annotated[
+        Path | None, option("--data", "Of a log of queries: the table behind it, one row per person.", ATTACKS, "FILE")
+    ] = None,
+    bounds: Annotated[
+        options.Texts, option("--bounds", "Of a log: as age=0:120; may be repeated.", ATTACKS, "A=LOW:HIGH")
+    ] = None,
     seed: Annotated[int, option("--seed", "Of what is drawn: 0 (default).", ATTACKS, "N")] = 0,
     trials: Annotated[int, option("--trials", "Records that an attack tries: 1000 (default).", ATTACKS, "N")] = 1000,
     most: Annotated[int, option("--most", "Row numbers that it names: 20 (default).", ATTACKS, "N")] = 20,
@@ -58,7 +65,8 @@ def attack(
     reading: options.MemoryReadingOptions,
     as_json: options.Json = False,
 ) -> int:
-    """Try the attacks of the literature on a release, each beside what guessing achieves.
+    """Try the attacks of the literature on a release, each beside what guessing achieves; or on the log of a
+    statistical database, as `sfumato attack queries LOG`.
 
     The records most exposed are named by row number, never by content.
 
@@ -68,6 +76,11 @@ def attack(
     from sfumato.core import compiled as kernels
     from sfumato.errors import PolicyError
 
+    if target and target[0] == "queries" and (len(target) > 1 or not Path("queries").exists()):
+        return _attack_queries(target[1:], locals())
+    if data is not None or bounds is not None:
+        flag = "--bounds" if data is None else "--data"
+        raise PolicyError(f"{flag} is for the log of a statistical database", hint="sfumato attack queries log.json")
     if series is not None or person is not None:
         return _attack_series([*([] if series is None else [series]), *(target or ())], locals())
     if key is not None and external is None:
@@ -77,12 +90,12 @@ def attack(
     path = inputs.in_memory("attack", target, reading)
     refuse_existing(document.output, document.overwrite)
     with Progress("reading") as progress, notes() as told:
-        data = inputs.table(path, reading.reader, other=False)
+        released = inputs.table(path, reading.reader, other=False)
         before = original[0] if original else None
         people, known, others = (inputs.table(file, reading.reader) for file in (before, external, holdout))
         kernels.warn_of_compiling(progress)
         found = sf.attack(
-            data,
+            released,
             known,
             people,
             quasi=options.names(columns.quasi),
@@ -136,6 +149,52 @@ def _attack_series(releases: list[str], asked: Mapping[str, Any]) -> int:
         )
     publish(found, document, told, asked["as_json"], lambda: _show_series(found))
     return 0
+
+
+def _attack_queries(logs: list[str], asked: Mapping[str, Any]) -> int:
+    """The attacks on the log of a statistical database."""
+    import sfumato as sf
+    from sfumato.cli.query import read_bounds
+    from sfumato.errors import PolicyError
+
+    others = {"--external": "external", "--original": "original", "--holdout": "holdout", "--release": "releases"}
+    others |= {"--releases": "series", "--person": "person", "--key": "key"}
+    if given := [flag for flag, name in others.items() if asked[name]]:
+        raise PolicyError(f"{given[0]} is for the attacks on a release", hint="the table behind a log is its --data")
+    if len(logs) != 1:
+        raise PolicyError("an attack on queries needs one log", got=str(len(logs)), allowed="queries log.json")
+    document, reading = asked["document"], asked["reading"]
+    refuse_existing(document.output, document.overwrite)
+    with Progress("reading") as progress, notes() as told:
+        found = sf.attack_queries(
+            Path(logs[0]),
+            None if asked["data"] is None else inputs.table(asked["data"], reading.reader),
+            sensitive=options.joined(asked["columns"].sensitive),
+            bounds={name: tuple(map(scalar, ends)) for name, ends in read_bounds(asked["bounds"]).items()},
+            trials=asked["trials"],
+            seed=asked["seed"],
+            most=asked["most"],
+            progress=progress,
+        )
+    publish(found, document, told, asked["as_json"], lambda: _show_queries(found))
+    return 0
+
+
+def _show_queries(found: AttackResults) -> None:
+    say("attacks on the log; rows are counted from 0")
+    for name, tried in found.items():
+        say(f"  {name}: {tried['sentence']}")
+        if tried["exposed"]:
+            say(f"      exposed rows: {', '.join(map(str, tried['exposed']))}")
+        for row, numbers in list(tried["details"].get("queries", {}).items())[:QUERIES]:
+            say(f"      row {row} by queries {', '.join(map(str, numbers))}")
+        for told in tried["details"].get("told", ())[:QUERIES]:
+            say(f"      query {told['refused']}, refused, by queries {', '.join(map(str, told['by']))}")
+        if users := {user: often for user, often in tried["details"].get("by user", {}).items() if often}:
+            alone = ", ".join(f"{user or 'nobody named'} {number(often)}" for user, often in users.items())
+            say(f"      users alone: {alone}")
+    for name, why in found.skipped.items():
+        say(f"not tried: {name}: {why}")
 
 
 def _show_series(found: AttackResults) -> None:

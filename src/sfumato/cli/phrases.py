@@ -6,6 +6,13 @@ import re
 
 # what messages of the library say to Python, and what that is in the shell; the first that fits comes first
 PHRASES: dict[str, str] = {
+    r'\bgive bounds=\{"wage": \(0, 9000\)\} and auditing="offline"': (
+        'state bounds.wage = [0, 9000] and auditing = "offline" in [control]'
+    ),
+    r'\bgive auditing="offline", or ask with noise: sf\.dp': (
+        'state auditing = "offline" in [control], or ask with noise: --epsilon'
+    ),
+    r"\ba quantile is asked with noise: sf\.dp": "a quantile is asked with noise: --epsilon",
     r'\bsearch="([a-z-]+)"': r"--search \1",
     r"\bgive population, or take the prosecutor\b": "give --population, or leave --attacker out",
     r"\bleave search out\b": "leave --search out",

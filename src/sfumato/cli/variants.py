@@ -37,6 +37,7 @@ class Kind(StrEnum):
     risks = "risks"
     utilities = "utilities"
     attacks = "attacks"
+    query_attacks = "query_attacks"
 
 
 def list_variants(
@@ -66,6 +67,7 @@ def list_variants(
 def variant_tables() -> dict[str, Mapping[str, Variant[Any]]]:
     """The tables of variants by name."""
     from sfumato.control import QUERY_CONTROLS
+    from sfumato.control.attacks import QUERY_ATTACKS
     from sfumato.criteria import CRITERIA
     from sfumato.criteria.sets import SET_PROMISES
     from sfumato.dp.queries import QUERIES
@@ -102,6 +104,7 @@ def variant_tables() -> dict[str, Mapping[str, Variant[Any]]]:
         "risks": RISKS,
         "utilities": UTILITIES,
         "attacks": ATTACKS,
+        "query_attacks": QUERY_ATTACKS,
     }
 
 

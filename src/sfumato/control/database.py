@@ -98,7 +98,7 @@ class StatisticalDatabase:
         self._snapshot, self._asked_so_far = 1, 0
         self._journal = None if log is None else Journal(log, table, self.columns)
         secret = secrets.token_bytes(32) if self._journal is None else self._journal.secret
-        self._setting = Setting(table, people, self.keys, self.values, ends, self.auditing, secret)
+        self._setting = Setting(table, people, len(people), self.keys, self.values, ends, self.auditing, secret)
         self._states: dict[str, list[ControlState]] = {}
         self._entries: list[LoggedQuery] = []
         self._lock = threading.Lock()
@@ -117,7 +117,10 @@ class StatisticalDatabase:
     def _check_controls(self) -> None:
         if not self.controls:
             raise PolicyError("a statistical database needs a control", allowed=", ".join(QUERY_CONTROLS))
-        if self.audits and any(isinstance(one, RandomSample) for one in self.controls):
+        samples = sum(isinstance(one, RandomSample) for one in self.controls)
+        if samples > 1:
+            raise PolicyError("answers are estimated from one sample", got=f"{samples} controls random-sample")
+        if self.audits and samples:
             what = "answers that are estimated from samples cannot be audited"
             raise PolicyError(what, hint="leave out the sample, or the auditing")
 
@@ -187,7 +190,7 @@ class StatisticalDatabase:
                 break
             reason, control = state.refusal(asked), name
         told, changed = answer, dict.fromkeys(PERTURBED)
-        for state in states if reason is None else ():
+        for state in sorted(states, key=lambda one: hasattr(one, "rounded")) if reason is None else ():  # rounded last
             told = state.given(asked, values, told)
             changed |= {name: getattr(state, name) for name in PERTURBED if hasattr(state, name)}
         number, refused = self._asked_so_far + 1, reason is not None
@@ -209,7 +212,7 @@ class StatisticalDatabase:
     def _of(self, query: SetQuery, rows: np.ndarray) -> tuple[AskedSet, np.ndarray | None, float]:
         """The set of a query, its values, and the true answer."""
         members = self._setting.people[rows]
-        inside = np.zeros(len(self._names) or len(rows), np.bool_)
+        inside = np.zeros(self._setting.everybody, np.bool_)
         inside[members] = True
         values = None if query.column is None else self._numbers[query.column][rows]
         answer = query.exact(members if values is None else values) if len(members) or query.kind == COUNT else 0.0
@@ -218,16 +221,13 @@ class StatisticalDatabase:
 
     def _not_covered(self, query: SetQuery, asked: AskedSet) -> str | None:
         """Why a query is refused whatever was asked before: nobody is meant, or no auditor can follow."""
-        if query.kind != COUNT and not len(asked.members):
-            return "nobody is in the query set"
-        if not self.audits:
-            return None
-        counted = self.counted if query.kind == COUNT else ()
-        if private := [name for name in query.where.columns if name not in (*self.keys, *counted)]:
-            return f'a formula that uses "{private[0]}", which is private, cannot be audited'
-        if query.kind != COUNT and query.kind not in self.audits:
-            return f"no control here audits a {query.kind}"
-        return None
+        if self.audits:  # first, since whether anybody is meant by what is private tells something
+            counted = self.counted if query.kind == COUNT else ()
+            if private := [name for name in query.where.columns if name not in (*self.keys, *counted)]:
+                return f'a formula that uses "{private[0]}", which is private, cannot be audited'
+            if query.kind != COUNT and query.kind not in self.audits:
+                return f"no control here audits a {query.kind}"
+        return "nobody is in the query set" if query.kind != COUNT and not len(asked.members) else None
 
     def _states_of(self, user: str) -> list[ControlState]:
         own = user if self.users == APART else ""
@@ -284,7 +284,7 @@ class StatisticalDatabase:
                 return False
             numbers = {name: numbers_of(table, name) for name in self.values}
             self._names, self._numbers = names, numbers
-            self._setting = replace(old, table=table, people=people)
+            self._setting = replace(old, table=table, people=people, everybody=len(names))
             self._snapshot += 1
             for states in self._states.values():
                 for state in states:

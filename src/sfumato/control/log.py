@@ -162,7 +162,9 @@ class LogFile:
 
     def close(self) -> None:
         """Let go of the file."""
-        os.close(self._file)
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
 
 
 class Journal:

@@ -36,12 +36,13 @@ class AskedSet:
 
 @dataclass(frozen=True, eq=False)
 class Setting:
-    """What a control knows of its database: the table that stands (`people` numbers the person of each row), the
-    columns that formulas may use (`keys`) and that are asked for (`values`), bounds that everybody knows, whether
-    refusals may look at answers, and a secret that stays with the owner."""
+    """What a control knows of its database: the table that stands (`people` numbers the person of each row, of
+    `everybody` who was ever in it), the columns that formulas may use (`keys`) and that are asked for (`values`),
+    bounds that everybody knows, whether refusals may look at answers, and a secret that stays with the owner."""
 
     table: pl.DataFrame
     people: np.ndarray
+    everybody: int
     keys: tuple[str, ...]
     values: tuple[str, ...]
     bounds: Mapping[str, tuple[float, float]] = field(default_factory=dict)

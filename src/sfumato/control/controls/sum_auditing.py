@@ -59,7 +59,7 @@ class SumAuditor(Auditor):
     """The row space of the sums that were answered, for each column."""
 
     def __init__(self, setting: Setting, interval: float | None) -> None:
-        self._people, self._interval, self._bounds = _people(setting), interval, setting.bounds
+        self._people, self._interval, self._bounds = setting.everybody, interval, setting.bounds
         self._columns: dict[str, tuple[QueryClasses, RowSpace]] = {}
         self._values = {name: setting.numbers(name) for name in setting.values} if interval is not None else {}
 
@@ -88,11 +88,7 @@ class SumAuditor(Auditor):
 
     def update(self, setting: Setting) -> None:
         """Who stays is the same person, whatever has become of the value: to know that it is the same only helps."""
-        self._people = _people(setting)
+        self._people = setting.everybody
         for classes, space in self._columns.values():
             space.forget()
             classes.grow(self._people)
-
-
-def _people(setting: Setting) -> int:
-    return int(setting.people.max()) + 1

@@ -1,0 +1,1 @@
+"""Trackers: refused queries whose answer follows from answered ones. One file per tracker."""
