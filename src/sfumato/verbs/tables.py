@@ -29,7 +29,7 @@ from sfumato.release.set_manifest import read_set
 from sfumato.tables import CELL_RULES, PROTECTIONS
 from sfumato.tables.before import PROMISES, frame_table, published_folder, tables_before
 from sfumato.tables.count import count_table
-from sfumato.tables.given import columns_of, given_table, is_number
+from sfumato.tables.given import columns_of, given_table, is_number, off_totals
 from sfumato.tables.known import Known, auditor
 from sfumato.tables.linked import JointTable, TableSet, joint_table
 from sfumato.tables.linked_release import ProtectedTables, joint_primary, release_tables
@@ -190,6 +190,7 @@ def protect(
     named = str(PROTECTIONS.name_of(way))
     alone = isinstance(table, StatTable)
     links: list[TableLink] = []
+    beside = None if isinstance(beside, list | tuple) and not beside else beside
     if beside is not None or not isinstance(table, StatTable):
         if not way.hides or named == "network-flow":
             raise PolicyError(
@@ -274,7 +275,7 @@ def audit_table(
     if faults := cells.additivity_faults():
         first = faults[0]
         raise PolicyError(
-            f"{len(faults)} totals are not the sums of their parts",
+            off_totals(len(faults)),
             got=f'the first along "{first.dimension}", in row {(first.row or 0) + 1} of the table',
             hint="name the hierarchies of columns with subtotals",
         )
@@ -304,6 +305,8 @@ def _audit_several(
     n: int | None,
 ) -> TableAudit:
     """What whoever holds several tables, of ours in folders or of other tools, can compute from all of them."""
+    if not data:
+        raise PolicyError("there is no table to audit", hint="name a published table, or the folder of a release")
     folders = {i: Path(one) for i, one in enumerate(data) if isinstance(one, str | Path) and Path(one).is_dir()}
     frames = {i: _published(one) for i, one in enumerate(data) if i not in folders}
     natural, people, found = _natural(list(frames.values())), n or 0, []
