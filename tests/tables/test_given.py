@@ -45,7 +45,7 @@ def test_hierarchies_that_are_no_trees_are_refused(tmp_path: Path) -> None:
     for text, words in (
         ("Rome,Italy\nRome,Europe\n", "has two parents"),
         ("Rome,Italy\nItaly,Rome\n", "circle"),
-        ("Rome,Italy,*\n", "needs two columns"),
+        ("Rome,Italy,*\nBari,Europe,*\nItaly,Europe,*", "has two parents"),
     ):
         (tmp_path / "above.csv").write_text(text, "utf-8")
         with pytest.raises(SfumatoError, match=words):
@@ -53,6 +53,9 @@ def test_hierarchies_that_are_no_trees_are_refused(tmp_path: Path) -> None:
     (tmp_path / "above.csv").write_text("Rome,Italy\nItaly,Europe\nBari,Europe\n", "utf-8")  # a level is skipped
     found = sf.read_table(cells, hierarchies={"town": str(tmp_path / "above.csv")})
     assert found.dimensions[0].depth.tolist() == [0, 1, 2, 2, 3]
+    (tmp_path / "wide.csv").write_text("Rome,Italy,Europe,*\nBari,Bari,Europe,*\n", "utf-8")
+    again = sf.read_table(cells, hierarchies={"town": str(tmp_path / "wide.csv")})
+    assert again.dimensions[0].parent.tolist() == found.dimensions[0].parent.tolist()
     for rows, words in (
         ([("Rome", "Italy", "*"), ("Rome", "Lazio", "*")], "different levels above"),
         ([("Rome", "Italy", "Europe", "*"), ("Bari", "Italy", "Asia", "*")], "under two labels"),

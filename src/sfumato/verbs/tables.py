@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from sfumato.engines.memory.table import enter
 from sfumato.engines.tables import engine_of
 from sfumato.errors import PolicyError
 from sfumato.hierarchies import parse as parse_hierarchy
+from sfumato.hierarchies.file import File
 from sfumato.measures.table import DEFAULT_MAX_CELLS
 from sfumato.release.data_files import read_files
 from sfumato.release.set_manifest import read_set
@@ -115,7 +117,7 @@ def read_table(
         also `contributors`, of each cell, and `largest_1`, `largest_2` and so on, its largest contributions.
     by: the columns that it is counted by; all others unless given.
     hierarchies: of columns with subtotals the label above each, as {"town": {"Rome": "Italy"}}, or the path of a file
-        with a label and the one above it per line.
+        with a label and the one above it per line, or all above it.
 
     >>> import sfumato as sf
     >>> table = sf.read_table({"sex": ["*", "f", "m"], "value": [10, 6, 4]})
@@ -357,19 +359,18 @@ def _edges(given: Mapping[str, Any] | None) -> dict[str, dict[str, str]]:
         if isinstance(spec, Mapping):
             found[name] = {str(label): str(above) for label, above in spec.items()}
             continue
-        if not isinstance(spec, str | Path):
+        recipe = parse_hierarchy(spec)
+        if not isinstance(recipe, File):
             raise PolicyError(
                 f'the hierarchy of "{name}" is the label above each',
                 got=type(spec).__name__,
-                hint='{"Rome": "Italy"}, or a file with a label and the one above it per line',
+                hint='{"Rome": "Italy"}, or a file with a label and those above it per line',
             )
-        edges = read(spec, header=False, verbatim=True)
-        if edges.width != 2:
-            raise PolicyError(f'the file of "{name}" needs two columns, a label and the one above it', got=edges.width)
-        child, above = edges.columns
-        if edges.get_column(child).is_duplicated().any():
-            raise PolicyError(f'a label of "{name}" has two parents', hint="each stands once in the first column")
-        found[name] = dict(zip(edges[child].to_list(), edges[above].to_list(), strict=True))
+        found[name] = {}
+        for row in recipe.source.rows():
+            for label, above in pairwise(row.fields):
+                if label != above and found[name].setdefault(label, above) != above:
+                    raise PolicyError(f'a label of "{name}" has two parents', hint="each is part of one label alone")
     return found
 
 
