@@ -32,6 +32,7 @@ from benchmarks import (
     studio,
     studio_traces,
     synthesis,
+    tabulation,
     threads,
 )
 from benchmarks.figures import Agreement, Comparison, Figure, say
@@ -53,6 +54,7 @@ GROUPS: dict[str, Callable[[], Sequence[Figure | Comparison | Agreement]]] = {
     fragments.GROUP: fragments.run,
     mining.GROUP: mining.run,
     cells.GROUP: cells.run,
+    tabulation.GROUP: tabulation.run,
     republication.GROUP: republication.run,
     populations.GROUP: populations.run,
     dp.GROUP: dp.run,

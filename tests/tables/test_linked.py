@@ -202,6 +202,7 @@ def test_earlier_tables_that_cannot_be_linked_are_refused(county: Any, size: Any
     rows = sf.anonymize({"age": [1, 1, 2, 2]}, quasi=["age"], require=sf.KAnonymity(2)).save(tmp_path / "rows")
     for beside, words in (
         (tmp_path / "plain.csv", "an earlier table is not protected"), (rounded, "hides no cell"),
+        (county, "the folder of a release"),
         (rows, "no statistical table"), (tmp_path / "nowhere", "not protected"),
     ):  # fmt: skip
         with pytest.raises(PolicyError, match=words):

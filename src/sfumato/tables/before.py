@@ -32,7 +32,11 @@ EARLIER = "earlier release"  # the kind of link
 def tables_before(given: Any) -> tuple[list[Before], list[TableLink]]:
     """The tables of the folders of earlier releases, and the links that say so; an error where one is no protected
     table, was changed, or was itself made beside another that is missing."""
-    folders = [given] if isinstance(given, str | Path) else list(given)
+    folders = list(given) if isinstance(given, list | tuple) else [given]
+    for one in folders:
+        if not isinstance(one, str | Path):
+            raise PolicyError("an earlier table is the folder of a release", got=type(one).__name__,
+                              hint='protect it, and write it by safe.save("earlier/")')  # fmt: skip
     found: list[Before] = []
     marks: dict[str, Path] = {}
     links: list[TableLink] = []

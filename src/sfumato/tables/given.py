@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
 import numpy as np
 import polars as pl
 
 from sfumato.core import parameters
+from sfumato.core.wording import count
 from sfumato.criteria.cells.published import PublishedCells, TableDimension, infer_dimensions
 from sfumato.errors import ColumnError, PolicyError
 from sfumato.tables.values import STATUS, VALUE, Dimension, StatTable, check_size
@@ -38,17 +40,18 @@ def given_table(frame: pl.DataFrame, by: Sequence[str] | None, edges: Mapping[st
     columns = columns_of(frame, by)
     dimensions = infer_dimensions(frame, columns, edges)
     value = frame.get_column(VALUE).cast(pl.Float64, strict=False)
-    if value.null_count():
-        what = f"{value.null_count()} cells have no number"
+    if lost := value.null_count():
         raise PolicyError(
-            what, hint="a table is protected before cells are hidden; sfumato tables audit reads it after"
+            f"{count(lost, 'cell')} {'has' if lost == 1 else 'have'} no number",
+            got=f"the first in row {value.is_null().arg_max() + 1} of the table",  # type: ignore[operator]
+            hint="a table is protected before cells are hidden; sfumato tables audit reads it after",
         )
     numbers = value.to_numpy()
     natural = bool((numbers >= 0).all() and (numbers == np.rint(numbers)).all())
     cells = PublishedCells.of(frame, dimensions, whole=natural)
     if faults := cells.additivity_faults():
         raise PolicyError(
-            f"{len(faults)} totals are not the sums of their parts",
+            off_totals(len(faults)),
             got=f'the first along "{faults[0].dimension}", in row {(faults[0].row or 0) + 1} of the table',
             hint="name the hierarchies of columns with subtotals",
         )
@@ -64,15 +67,29 @@ def given_table(frame: pl.DataFrame, by: Sequence[str] | None, edges: Mapping[st
         return found.to_numpy()[row].reshape(shape)
 
     people = column(CONTRIBUTORS) if CONTRIBUTORS in frame.columns else cells.values if natural else None
+    if people is None and (numbers == np.rint(numbers)).all() and (numbers < 0).any():
+        raise PolicyError(
+            "a count is negative", got=f"the first in row {int((numbers < 0).argmax()) + 1} of the table",
+            hint=f'of sums, a column "{CONTRIBUTORS}" says how many each cell has',
+        )  # fmt: skip
     if people is None:
         raise ColumnError(f'a table of sums needs a column "{CONTRIBUTORS}"', hint="how many each cell has")
     top = sorted((name for name in frame.columns if LARGEST.match(name)), key=lambda name: int(name[8:]))
     largest = np.stack([column(name) for name in top], -1) if top else np.zeros((*shape, 0))
+    for one, other in pairwise(top):
+        if (above := frame.get_column(other).cast(pl.Float64) > frame.get_column(one).cast(pl.Float64)).any():
+            raise ColumnError(f'"{other}" is larger than "{one}"',
+                              got=f"the first in row {above.arg_max() + 1} of the table")  # type: ignore[operator]  # fmt: skip
     counts = people.astype(np.int64)
     return StatTable(
         made, None if natural else VALUE, counts, cells.values, counts, largest,
         np.abs(cells.values), decimals=_decimals(numbers), negative=bool((numbers < 0).any()),
     )  # fmt: skip
+
+
+def off_totals(many: int) -> str:
+    """What is said of totals that do not add up."""
+    return "a total is not the sum of its parts" if many == 1 else f"{many:,} totals are not the sums of their parts"
 
 
 def _decimals(numbers: np.ndarray) -> int:

@@ -325,7 +325,7 @@ def _arrays(
                 own = getattr(one, name)
                 array[place] = own[..., :most] if name == "largest" else own
     if differ:
-        raise PolicyError(f"{differ} cells that the tables share have another value in each",
+        raise PolicyError("cells that the tables share have another value in each", got=count(differ, "cell"),
                           hint="the tables of a set are counted from the same data")  # fmt: skip
     return found
 

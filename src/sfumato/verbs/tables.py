@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -23,13 +24,14 @@ from sfumato.engines.memory.table import enter
 from sfumato.engines.tables import engine_of
 from sfumato.errors import PolicyError
 from sfumato.hierarchies import parse as parse_hierarchy
+from sfumato.hierarchies.file import File
 from sfumato.measures.table import DEFAULT_MAX_CELLS
 from sfumato.release.data_files import read_files
 from sfumato.release.set_manifest import read_set
 from sfumato.tables import CELL_RULES, PROTECTIONS
 from sfumato.tables.before import PROMISES, frame_table, published_folder, tables_before
 from sfumato.tables.count import count_table
-from sfumato.tables.given import columns_of, given_table, is_number
+from sfumato.tables.given import columns_of, given_table, is_number, off_totals
 from sfumato.tables.insiders import insiders_of
 from sfumato.tables.known import Known, auditor
 from sfumato.tables.linked import JointTable, TableSet, joint_table
@@ -116,7 +118,7 @@ def read_table(
         also `contributors`, of each cell, and `largest_1`, `largest_2` and so on, its largest contributions.
     by: the columns that it is counted by; all others unless given.
     hierarchies: of columns with subtotals the label above each, as {"town": {"Rome": "Italy"}}, or the path of a file
-        with a label and the one above it per line.
+        with a label and the one above it per line, or all above it.
 
     >>> import sfumato as sf
     >>> table = sf.read_table({"sex": ["*", "f", "m"], "value": [10, 6, 4]})
@@ -191,6 +193,7 @@ def protect(
     named = str(PROTECTIONS.name_of(way))
     alone = isinstance(table, StatTable)
     links: list[TableLink] = []
+    beside = None if isinstance(beside, list | tuple) and not beside else beside
     if beside is not None or not isinstance(table, StatTable):
         if not way.hides or named == "network-flow":
             raise PolicyError(
@@ -275,7 +278,7 @@ def audit_table(
     if faults := cells.additivity_faults():
         first = faults[0]
         raise PolicyError(
-            f"{len(faults)} totals are not the sums of their parts",
+            off_totals(len(faults)),
             got=f'the first along "{first.dimension}", in row {(first.row or 0) + 1} of the table',
             hint="name the hierarchies of columns with subtotals",
         )
@@ -305,6 +308,8 @@ def _audit_several(
     n: int | None,
 ) -> TableAudit:
     """What whoever holds several tables, of ours in folders or of other tools, can compute from all of them."""
+    if not data:
+        raise PolicyError("there is no table to audit", hint="name a published table, or the folder of a release")
     folders = {i: Path(one) for i, one in enumerate(data) if isinstance(one, str | Path) and Path(one).is_dir()}
     frames = {i: _published(one) for i, one in enumerate(data) if i not in folders}
     natural, people, found = _natural(list(frames.values())), n or 0, []
@@ -355,19 +360,18 @@ def _edges(given: Mapping[str, Any] | None) -> dict[str, dict[str, str]]:
         if isinstance(spec, Mapping):
             found[name] = {str(label): str(above) for label, above in spec.items()}
             continue
-        if not isinstance(spec, str | Path):
+        recipe = parse_hierarchy(spec)
+        if not isinstance(recipe, File):
             raise PolicyError(
                 f'the hierarchy of "{name}" is the label above each',
                 got=type(spec).__name__,
-                hint='{"Rome": "Italy"}, or a file with a label and the one above it per line',
+                hint='{"Rome": "Italy"}, or a file with a label and those above it per line',
             )
-        edges = read(spec, header=False, verbatim=True)
-        if edges.width != 2:
-            raise PolicyError(f'the file of "{name}" needs two columns, a label and the one above it', got=edges.width)
-        child, above = edges.columns
-        if edges.get_column(child).is_duplicated().any():
-            raise PolicyError(f'a label of "{name}" has two parents', hint="each stands once in the first column")
-        found[name] = dict(zip(edges[child].to_list(), edges[above].to_list(), strict=True))
+        found[name] = {}
+        for row in recipe.source.rows():
+            for label, above in pairwise(row.fields):
+                if label != above and found[name].setdefault(label, above) != above:
+                    raise PolicyError(f'a label of "{name}" has two parents', hint="each is part of one label alone")
     return found
 
 

@@ -16,6 +16,7 @@ from math import prod
 import numpy as np
 import polars as pl
 
+from sfumato.core.wording import count
 from sfumato.criteria.cells.published import (
     ROOT,
     CellGrid,
@@ -302,7 +303,8 @@ def linked_cells(links: CellLinks, tables: Sequence[PublishedCells], *, whole: b
         hidden[place[~there]] = True
     if differ:
         raise PolicyError(
-            f"the tables publish different values of {differ} cells that are the same",
+            "the tables publish different values of the same cells",
+            got=count(differ, "cell"),
             hint="tables are linked that were counted from the same data",
         )
     lower, upper = np.full(links.size, -np.inf), np.full(links.size, np.inf)

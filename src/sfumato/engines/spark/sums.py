@@ -11,7 +11,7 @@ import polars as pl
 
 from sfumato.engines.protocol import ASKING, COUNT, GROSS, PEOPLE, SUM, TOP, AmountFacts, SumsAsked, refuse_many
 from sfumato.engines.spark.count import LARGEST, SparkFrame, as_polars
-from sfumato.engines.spark.types import functions, job
+from sfumato.engines.spark.types import functions, job, windows
 
 
 class SparkSums:
@@ -122,9 +122,7 @@ class SparkSums:
         if self.asked.request is not None:
             sums.append(F.sum("w").cast("long"))
         if self._ranks:
-            from pyspark.sql import Window
-
-            over = Window.partitionBy(*names).orderBy(size.desc())
+            over = windows(held).partitionBy(*names).orderBy(size.desc())
             held = held.withColumn("r", F.row_number().over(over))
             sums += [F.coalesce(F.max(F.when(F.col("r") == rank, size)), F.lit(0)).cast("long") for rank in self._ranks]
         said = [one.alias(f"s{i}") for i, one in enumerate(sums)]

@@ -57,6 +57,17 @@ def functions(frame: Any) -> Any:
     return classic
 
 
+def windows(frame: Any) -> Any:
+    """What makes windows for a frame, of which each kind has its own, too."""
+    if type(frame).__module__.startswith("pyspark.sql.connect"):
+        from pyspark.sql.connect.window import Window as remote
+
+        return remote
+    from pyspark.sql import Window as classic
+
+    return classic
+
+
 def bytewise(dtype: Any) -> Any:
     """The type that a column is cast to: of text, that of texts which are equal where their bytes are."""
     if PLAIN.get(dtype.typeName()) == pl.String:

@@ -36,13 +36,19 @@ class SqlSums:
     ) -> None:
         self.link, self.dialect, self.table, self.columns, self.asked = link, dialect, table, columns, asked
         self.held, self.staged = f"{dialect.temporary}{quoted(HELD)}", FIRST
-        self.made = False
+        self.made, self.negative = False, False
 
     def _number(self, name: str) -> str:
         """A number of a row, as a floating point number."""
         column = self.columns[name]
         value = f"CAST({column.plain()} AS INTEGER)" if column.dtype == pl.Boolean else column.plain()
         return f"CAST({value} AS DOUBLE PRECISION)"
+
+    @property
+    def _whole(self) -> bool:
+        """Whether amounts are whole numbers by their types."""
+        named = [name for name in (self.asked.value, self.asked.weight) if name is not None]
+        return all(self.columns[name].dtype.is_integer() or self.columns[name].dtype == pl.Boolean for name in named)
 
     def _amount(self) -> str:
         """What a row adds to its cell."""
@@ -51,20 +57,25 @@ class SqlSums:
 
     def facts(self, digits: int) -> AmountFacts:
         """One query over all rows."""
-        asked, numbers = self.asked, [name for name in (self.asked.value, self.asked.weight) if name is not None]
+        asked = self.asked
+        if all(one is None for one in (asked.value, asked.weight, asked.contributor, asked.request)):
+            return AmountFacts(0, 0.0, 1.0, 1.0, 0, 0, 0)
         whose = "0" if asked.contributor is None else self.columns[asked.contributor].plain()
         wish = "0" if asked.request is None else self._number(asked.request)
         weight = "0.0" if asked.weight is None else self._number(asked.weight)
         inner = f"SELECT {listed([self._amount(), whose, wish, weight])} FROM {self.table.rows} t"
         lost = " OR ".join(["c0 IS NULL", f"ABS(c0) > {LARGEST}"])
         known = [f"COUNT(*) - COUNT(CASE WHEN {lost} THEN NULL ELSE 1 END)", "SUM(ABS(c0))", "MIN(c0)", "MIN(c3)"]
-        for d in range(digits + 1):
-            off = f"ABS(c0 * 1e{d} - ROUND(c0 * 1e{d})) > 1e-9 + 1e-13 * ABS(ROUND(c0 * 1e{d}))"
-            known.append(f"MAX(CASE WHEN {off} THEN 1 ELSE 0 END)" if numbers else "0")
+        near = [
+            f"WHEN ABS(c0 * 1e{d} - ROUND(c0 * 1e{d})) <= 1e-9 + 1e-13 * ABS(ROUND(c0 * 1e{d})) THEN {d}"
+            for d in range(digits + 1)
+        ]
+        known.append("0" if self._whole else f"MAX(CASE {' '.join(near)} ELSE {digits + 1} END)")
         known += ["COUNT(*) - COUNT(c1)", "COUNT(CASE WHEN c2 IN (0, 1) THEN NULL ELSE 1 END)"]
         found = self.link.rows(f"SELECT {', '.join(known)} FROM ({inner}) q")[0]
-        missing, gross, least, low, *off_by, nobody, unclear = found
-        decimals = next((d for d, is_off in enumerate(off_by) if not is_off), None)
+        missing, gross, least, low, most, nobody, unclear = found
+        decimals = int(most or 0) if int(most or 0) <= digits else None
+        self.negative = float(least or 0) < 0
         return AmountFacts(int(missing), float(gross or 0), float(least or 0), float(low or 0), decimals, int(nobody),
                            int(unclear))  # fmt: skip
 
@@ -133,12 +144,20 @@ class SqlSums:
         """Sums and largest contributions of what is held, by keys."""
         asked, amounts = self.asked, self.asked.value is not None or self.asked.weight is not None
         ranks = range(1, asked.largest + 1) if amounts or asked.contributor is not None else ()
-        sums = {COUNT: "SUM(n)", SUM: "SUM(a)", GROSS: "SUM(ABS(a))", PEOPLE: "COUNT(*)"}
+        held = asked.contributor is not None
+        sums = {COUNT: "SUM(n)" if held else "COUNT(*)"}
+        if held:
+            sums[PEOPLE] = "COUNT(*)"
+        if amounts:
+            sums[SUM] = "SUM(a)"
+        if amounts and self.negative:
+            sums[GROSS] = "SUM(ABS(a))"
         if asked.request is not None:
             sums[ASKING] = "SUM(w)"
         if self.dialect.most is not None:
-            sums |= {f"{TOP}{rank}": self.dialect.most.format(what="ABS(a)", most=asked.largest, rank=rank)
-                     for rank in ranks}  # fmt: skip
+            size = "ABS(a)" if self.negative else "a"
+            for rank in ranks:
+                sums[f"{TOP}{rank}"] = self.dialect.most.format(what=size, most=asked.largest, rank=rank)
         elif ranks:
             sums |= {f"{TOP}{rank}": f"MAX(CASE WHEN r = {rank} THEN ABS(a) END)" for rank in ranks}
             over = f"PARTITION BY {', '.join(keys)} " if keys else ""
@@ -148,4 +167,8 @@ class SqlSums:
         group = f" GROUP BY {', '.join(f'h.{key}' for key in keys)}" if keys else ""
         query = f"SELECT {', '.join(said)} FROM {source}{group}" + ("" if most is None else f" LIMIT {most}")
         whole = [SqlColumn(name, pl.Int64(), pl.Int64(), self.dialect) for name in sums]
-        return pl.concat(list(fetched(self.link, self.dialect, query, [*by, *whole])))
+        found = pl.concat(list(fetched(self.link, self.dialect, query, [*by, *whole])))
+        for name, same in ((PEOPLE, COUNT), (SUM, COUNT), (GROSS, SUM)):  # which they are where they were not asked
+            if name not in sums:
+                found = found.with_columns(found.get_column(same).alias(name))
+        return found
