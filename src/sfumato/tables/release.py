@@ -215,6 +215,7 @@ def without_determined(problem: ProtectionProblem, known: Known, cells: Protecte
         ends = found.intervals.select((pl.col("low") == pl.col("high")).alias("same"))["same"].to_numpy()
         open_ = np.flatnonzero(cells.hidden)[ends]
         open_ = open_[~problem.forced[open_]]
+        cells = replace(cells, reproducible=cells.reproducible and found.exact)
         if not len(open_):
             return cells
         hidden = cells.hidden.copy()
