@@ -6,7 +6,7 @@ in Statistical Databases, LNCS 2316, 2002.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -20,7 +20,8 @@ class Insiders:
 
     Insider `who` knows that `cell` is at most `down` below its value and `up` above it: both are 0 where nobody else
     contributes, and `up` is infinite where others do. `size`: how many contributors each is; `coalition`: how many at
-    most tell each other what they know; no two of them who have shares of different cells.
+    most tell each other what they know; no two of them who have shares of different cells. `made_of`: totals of few
+    contributors with all parts that are not empty: to know these is to be all of them.
     """
 
     who: np.ndarray
@@ -29,6 +30,7 @@ class Insiders:
     up: np.ndarray
     size: np.ndarray
     coalition: int
+    made_of: tuple[tuple[int, frozenset[int]], ...] = ()
 
     @cached_property
     def start(self) -> np.ndarray:
@@ -52,7 +54,18 @@ class Insiders:
         there = at >= 0
         _, who = np.unique(self.who[there], return_inverse=True)
         size = self.size[np.unique(self.who[there])]
-        return Insiders(who, at[there], self.down[there], self.up[there], size, self.coalition)
+        made = [(int(place[one]), frozenset(place[[*parts]].tolist())) for one, parts in self.made_of]
+        known = tuple((one, parts) for one, parts in made if one >= 0 and -1 not in parts)
+        return Insiders(who, at[there], self.down[there], self.up[there], size, self.coalition, known)
+
+    def own(self, who: tuple[int, ...]) -> np.ndarray:
+        """The cells that are the own of some insiders together, beside those of each."""
+        of = self.entries(who)
+        known, found = {*self.cell[of[self.up[of] == 0]].tolist()}, list[int]()
+        while more := [one for one, parts in self.made_of if one not in known and parts <= known]:
+            known.update(more)
+            found += more
+        return np.array(found, np.int64)
 
 
 def no_insiders() -> Insiders:
@@ -84,7 +97,18 @@ def insiders_of(table: StatTable, sums: CellSums, least: np.ndarray, coalition: 
         many.append(many[-1] + len(cells))
         sizes.append(np.full(len(cells), n))
     made = [np.concatenate(one) for one in zip(*parts, strict=True)]
-    return Insiders(made[0], made[1], made[2], made[3], np.concatenate(sizes), coalition)
+    found = Insiders(made[0], made[1], made[2], made[3], np.concatenate(sizes), coalition)
+    return replace(found, made_of=_made_of(people, sums, coalition)) if coalition > 1 else found
+
+
+def _made_of(people: np.ndarray, sums: CellSums, most: int) -> tuple[tuple[int, frozenset[int]], ...]:
+    """Each total of two to so many contributors, with its parts that are not empty."""
+    found = []
+    totals = sums.cell[sums.start[:-1]]
+    for at in np.flatnonzero((people[totals] > 1) & (people[totals] <= most)):
+        parts = sums.cell[sums.start[at] + 1 : sums.start[at + 1]]
+        found.append((int(totals[at]), frozenset(parts[people[parts] > 0].tolist())))
+    return tuple(found)
 
 
 def _alone(people: np.ndarray, sums: CellSums, most: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

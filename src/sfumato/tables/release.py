@@ -148,6 +148,7 @@ def without_determined(problem: ProtectionProblem, known: Known, cells: Protecte
     exposed, open_ = determined(known, cells.hidden)
     if not exposed:
         open_ = open_[~problem.forced[open_]]
+        cells = replace(cells, reproducible=cells.reproducible and found.exact)
         if not len(open_):
             return cells
         hidden = cells.hidden.copy()

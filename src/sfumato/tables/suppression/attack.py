@@ -21,6 +21,7 @@ GRAIN = 2.0**20  # multipliers are rounded to its parts, so that what a cut is m
 
 Who = tuple[int, ...]  # insiders who tell each other what they know
 OUTSIDER: Who = ()
+NONE = np.zeros(0, np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,11 +87,24 @@ class PieceAttacker:
         self.row = piece.row
         self.none = np.zeros(n)
         self.reach = max(1.0, float(np.max([*piece.below, *piece.above], initial=1.0))) * 1e4
+        self.owned: dict[Who, np.ndarray] = {}
         self.seen: dict[tuple[int, int, Who], np.ndarray] = {}
 
     def room(self, who: Who) -> tuple[np.ndarray, np.ndarray]:
         """How far below and above its value somebody reckons each cell may be."""
-        return self.room_of(self.piece.insiders.entries(who)) if who else (self.piece.down, self.piece.up)
+        if not who:
+            return self.piece.down, self.piece.up
+        down, up = self.room_of(self.piece.insiders.entries(who))
+        down[self.own(who)] = up[self.own(who)] = 0
+        return down, up
+
+    def own(self, who: Who) -> np.ndarray:
+        """The cells that several insiders are all of together."""
+        if len(who) < 2:
+            return NONE
+        if who not in self.owned:
+            self.owned[who] = self.piece.insiders.own(who)
+        return self.owned[who]
 
     def room_of(self, of: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The same for whoever knows all that some entries say."""
@@ -107,6 +121,8 @@ class PieceAttacker:
         if who:
             known = self.piece.insiders
             of = known.entries(who)
+            if len(who) > 1 and i in self.own(who):
+                return 0.0
             need = min([need, *(known.up if way > 0 else known.down)[of[known.cell[of] == i]].tolist()])
         return need
 

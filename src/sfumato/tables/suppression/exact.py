@@ -19,7 +19,7 @@ from sfumato.tables.suppression.repair import MOST_WHOLE, Audited, repair
 
 GAPS = (0.05, 0.01, 0.0)  # shares of the cost that integer programs are solved to, one after the other
 FIRST = 0.3  # share of the time for the first pattern of a large table
-GROWING = 0.05  # share of the time that one failing pattern is grown for
+MOST_GROWN = 300  # audits that one failing pattern is grown by
 
 
 @dataclass(frozen=True)
@@ -46,29 +46,31 @@ class Exact:
         most = everything(audited.problem)
         piece = whole_piece(problem)
         attacker = PieceAttacker(piece)
-        best = first_pattern(audited, piece, attacker, most, time.monotonic() + self.seconds * FIRST)
+        best, in_time = first_pattern(audited, piece, attacker, most, time.monotonic() + self.seconds * FIRST)
         run = _Run(audited, Master(piece, attacker, problem.report_progress), best, until)
         run.relax()
         while not run.optimal and time.monotonic() < until:
             if not run.step():
                 break
         facts = {"cuts": run.master.cuts, "audits": audited.times}
-        return ProtectedCells(run.best, problem.price(run.best), run.bound, run.optimal, run.optimal, facts=facts)
+        in_time &= run.optimal and time.monotonic() < until
+        return ProtectedCells(run.best, problem.price(run.best), run.bound, run.optimal, in_time, facts=facts)
 
 
 def first_pattern(
     audited: Audited, piece: Piece, attacker: PieceAttacker, most: np.ndarray, until: float
-) -> np.ndarray:
-    """A safe pattern: the greedy one, or of a large table the modular one, repaired."""
+) -> tuple[np.ndarray, bool]:
+    """A safe pattern: the greedy one, or of a large table the modular one, repaired; and whether no clock had a say."""
     if len(piece) > MOST_WHOLE:
-        return repair(audited, ModularPattern(audited.problem, until).hidden, most)
+        run = ModularPattern(audited.problem, until)
+        return repair(audited, run.hidden, most), run.in_time
     greedy = Pattern(piece, attacker)
     tasks = greedy.tasks()
     greedy.protect(tasks)
     greedy.drop(tasks)
     hidden = np.zeros(len(most), np.bool_)
     hidden[piece.cell[greedy.hidden]] = True
-    return repair(audited, hidden, most)
+    return repair(audited, hidden, most), True
 
 
 class _Run:
@@ -150,18 +152,18 @@ class _Run:
         As many cells are hidden as it fails with still. A pattern that fails does so with fewer cells hidden, so that
         one of those that are left has to be hidden.
         """
-        until = min(self.until, time.monotonic() + max(1.0, GROWING * (self.until - time.monotonic())))
         every = self.problem.candidate | self.problem.forced
         tried, lacks = hidden.copy(), np.flatnonzero(every & ~hidden)
         lacks = lacks[np.argsort(-self.problem.cost[lacks], kind="stable")]
-        parts, stays = [lacks], []
+        parts, stays, most = [lacks], [], self.audited.times + MOST_GROWN
         while parts:
             part = parts.pop()
             tried[part] = True
-            if time.monotonic() < until and len(self.audited(tried)):
+            more = self.audited.times < most and time.monotonic() < self.until
+            if more and len(self.audited(tried)):
                 continue
             tried[part] = False
-            if len(part) > 1 and time.monotonic() < until:
+            if len(part) > 1 and more:
                 parts += [part[len(part) // 2 :], part[: len(part) // 2]]
             else:
                 stays.append(part)

@@ -117,6 +117,7 @@ def cheapest(piece: Piece, until: float) -> tuple[Pattern, list[Task], bool]:
         pattern.drop(met)
         return pattern, met, False
     pattern, in_time = _cheaper(piece, pattern, met, until)
+    in_time &= time.monotonic() < until
     pattern.drop(met)
     return pattern, met, in_time
 
@@ -152,5 +153,5 @@ def _cheaper(piece: Piece, pattern: Pattern, tasks: list[Task], until: float) ->
         fresh = master.add(master.in_sums(x) + master.separate(x, until)) > 0
         if not fresh:
             pattern.hidden = x > 0.5
-            return pattern, True
+            return pattern, solved.optimal
     return pattern, True
