@@ -104,16 +104,16 @@ def auditor(known: Known) -> Audit:
     return lambda hidden: np.flatnonzero(hidden)[audit(hidden).intervals["exposed"].to_numpy()]
 
 
-def determined(known: Known, hidden: np.ndarray) -> tuple[int, np.ndarray]:
-    """How many cells a pattern exposes, and the hidden cells that everybody can compute."""
+def determined(known: Known, hidden: np.ndarray) -> tuple[TableAudit, np.ndarray]:
+    """The audit of a pattern, and the hidden cells that everybody can compute."""
     if isinstance(known.table, JointTable):
         joint = known.joint
         found, cells = joint(hidden), np.flatnonzero(joint.cells(hidden, None).hidden)
         theirs = np.zeros(joint.links.size, np.bool_)
         theirs[cells[_same(found)]] = True
-        return found.exposed, np.flatnonzero(theirs[joint.place] & hidden)
+        return found, np.flatnonzero(theirs[joint.place] & hidden)
     found = audit_of(known)(hidden)
-    return found.exposed, np.flatnonzero(hidden)[_same(found)]
+    return found, np.flatnonzero(hidden)[_same(found)]
 
 
 def _same(found: TableAudit) -> np.ndarray:

@@ -145,7 +145,8 @@ def described_rules(rules: Sequence[CellRule]) -> list[dict[str, Any]]:
 def without_determined(problem: ProtectionProblem, known: Known, cells: ProtectedCells) -> ProtectedCells:
     """The same pattern, once it has passed its audit, without cells that everybody can compute and nobody has to hide:
     to publish them tells nothing."""
-    exposed, open_ = determined(known, cells.hidden)
+    found, open_ = determined(known, cells.hidden)
+    exposed = found.exposed
     if not exposed:
         open_ = open_[~problem.forced[open_]]
         cells = replace(cells, reproducible=cells.reproducible and found.exact)
@@ -154,7 +155,7 @@ def without_determined(problem: ProtectionProblem, known: Known, cells: Protecte
         hidden = cells.hidden.copy()
         hidden[open_] = False
         cells = replace(cells, hidden=hidden, cost=problem.price(hidden))
-        exposed, _ = determined(known, hidden)
+        exposed = determined(known, hidden)[0].exposed
     if exposed:
         raise BrokenPromise("a protected table does not pass its audit. It is not released; this is a fault of Sfumato")
     return cells
