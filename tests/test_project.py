@@ -41,6 +41,7 @@ EXPORTED = [
     "Annealing",
     "Anonymizer",
     "Apriori",
+    "AssumedKeysWarning",
     "AttributeSuppression",
     "Automatic",
     "AverageRisk",
