@@ -14,9 +14,10 @@ from sfumato.policyfile.file import Draft
 from sfumato.policyfile.statistical import check_statistical
 from sfumato.studio.pictures.cells import cell_table
 from sfumato.studio.project import create
-from sfumato.studio.tasks import statistical
+from sfumato.studio.tasks import release, statistical
 from sfumato.studio.tasks.table import draft_of
 from sfumato.studio.texts import Texts
+from sfumato.studio.views.projects import stands_at
 from tests.studio.running import browsing, choose, running
 
 VISITS = {  # ward A has one case of HIV: that of the worked example in docs/tables
@@ -134,6 +135,9 @@ def test_a_release_is_what_was_tried_and_verifies(asked, tmp_path):
     assert figures["outcome"] == "stated"
     assert all(one["holds"] for one in figures["promises"])
     assert sf.audit_table(tmp_path / "out").exposed == 0
+    said = {"name": "Ann", "statement": "Approved.", "date": "2026-01-31", "passphrase": "sesame"}
+    signed = release.sign(str(tmp_path / "out"), str(tmp_path / "key.pem"), said, False, quiet)
+    assert (signed["signature"]["valid"], signed["signature"]["name"]) == (True, "Ann")
     written = pl.read_csv(tmp_path / "out" / "cells.csv")
     assert written["value"].null_count() == found["figures"]["hidden"]
 
@@ -147,9 +151,12 @@ def test_the_state_is_two_policy_files_that_a_shell_takes(tmp_path):
     assert check_statistical(draft).counting == {"by": ["ward", "ill"]}
     assert sorted(tomllib.loads((project.folder / "policy.toml").read_text())) == ["input", "require", "roles"]
     assert sorted(draft_of({"tables": project.policy, "folder": "."}).tables) == ["input", "require", "roles"]
+    assert stands_at(project) == "release"
     project.add_release(1, {"by": "table"})
     project.add_release(2, {"by": "recoding"})
     assert [sorted(one["policy"]) for one in project.releases()] == [sorted(table), ["input", "require", "roles"]]
+    project.change("rows", {name: one for name, one in project.policy.items() if name not in ROWS})
+    assert stands_at(project) == "statistical"
     project.change("table", {name: one for name, one in project.policy.items() if name not in ("table", "rule")})
     assert not (project.folder / "table.toml").exists()
 

@@ -69,6 +69,10 @@ async def _plan(context: PageContext, project: Project, released: list[dict[str,
     """What the policy as it is would release, and the button that does."""
     text = context.texts
     _title(text("release.plan"))
+    if project.policy.get("table") and not any(project.policy.get(name) for name in ("require", "mask", "synthesis")):
+        ui.label(text("release.only_table"))
+        ui.link(text("steps.statistical"), f"/project/{quote(project.name)}/statistical")
+        return
     waiting = ui.label(text("release.looking")).classes("quiet").props("role=status")
     faults: list[str] = []
     found = await context.run(

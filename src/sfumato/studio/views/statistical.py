@@ -280,7 +280,8 @@ def _found(context: PageContext, found: Mapping[str, Any]) -> None:
                 share, cells = text.percent(told["hidden"] / told["cells"]), text.number(told["cells"])
                 of = text("statistical.of_cells", share=share, cells=cells)
                 figure(text("statistical.cells_hidden"), text.number(told["hidden"]), of)
-                value = text("statistical.value_of", value=told["measured"] or text("statistical.rows"))
+                measured = told["measured"]
+                value = text("statistical.value_of", value=measured) if measured else text("statistical.rows_of")
                 figure(text("statistical.value_hidden"), text.percent(told["share"]), value)
             elif told["left_out"]:
                 figure(text("statistical.cells_left_out"), text.number(told["left_out"]), "")
