@@ -40,10 +40,13 @@ async def draw(context: PageContext) -> None:
     page = _TablePage(context, found["columns"])
     page.counting()
     if context.policy.get("table"):
-        await page.rules(rules)
-    if context.policy.get("table") and context.policy.get("rule"):
-        await page.protection(ways)
-        page.result()
+        with ui.element("div").classes("search-settings"):
+            with ui.column().classes("w-full gap-3"):
+                await page.rules(rules)
+            with ui.column().classes("w-full gap-3"):
+                await page.protection(ways)
+        if context.policy.get("rule"):
+            page.result()
 
 
 class _TablePage:
@@ -130,8 +133,8 @@ class _TablePage:
 
     async def _rule(self, number: int, asked: Mapping[str, Any], known: Mapping[str, Any]) -> None:
         text, name = self.context.texts, str(asked.get("rule"))
-        with ui.card().classes("w-full gap-3 promise-card").mark("rule-card"):
-            with ui.row().classes("w-full items-center"):
+        with ui.card().classes("w-full gap-3").mark("rule-card"):
+            with ui.row().classes("w-full items-center no-wrap"):
                 title = text.said(known[name]["title"]) if name in known else name
                 ui.label(title).classes("card-title grow")
 
