@@ -29,6 +29,7 @@ from sfumato.studio.project import Project, create
 from sfumato.studio.tasks import compare as candidates
 from sfumato.studio.tasks import release as releases
 from sfumato.studio.tasks import search as searches
+from sfumato.studio.tasks import statistical
 from sfumato.studio.views.search import deciding_settings
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -58,6 +59,11 @@ def tab(number: int) -> Callable[[Any], object]:
     return lambda page: page.locator(".q-tab").nth(number).click()
 
 
+def owner(page: Any) -> None:
+    """Show a table as its owner alone sees it."""
+    page.locator(".q-btn-toggle button").last.click()
+
+
 SCREENS = {
     "projects": Screen("/", ".studio-list.projects li"),
     "data": Screen(STEPS + "data", ".rows-grid td"),
@@ -72,6 +78,7 @@ SCREENS = {
     "masking": Screen("/project/Admissions masked/search", ".step-told *"),
     "synthesis": Screen("/project/Admissions made up/search", ".step-told *"),
     "release": Screen(STEPS + "release", '.q-btn:has(.q-icon:text("outbox"))'),
+    "statistical": Screen("/project/Admissions counted/statistical", ".cell-unsafe", owner),
     "teach": Screen("/teach?lesson=mondrian&table=plane&step=20", "svg.lesson"),
     "queries": Screen("/queries", ".shell"),
 }
@@ -105,6 +112,13 @@ def prepare(root: Path, rows: int) -> Project:
     for name, protection in OTHERS.items():
         table = {"path": str(inputs / "register.csv")}
         create(root, name, {"input": table, "roles": tables["roles"], "search": {"seed": 1}, **protection})
+    counted = {
+        "input": {"path": str(inputs / "register.csv")}, "table": {"by": ["diagnosis", "sex"]},
+        "rule": [{"rule": "minimum-frequency", "n": 3}],
+    }  # fmt: skip
+    other = create(root, "Admissions counted", counted)
+    shown = statistical.tried({"tables": other.policy, "folder": str(other.folder)}, _silent)
+    other.keep("statistical", {"asked": other.policy, "found": shown})
     few = {"path": str(write_demo_inputs(inputs / "few", rows // 4).with_name("register.csv"))}
     drawn = {**asked, "tables": {**policy, "input": few, "levels": {}}}
     project.keep("map", candidates.mapped(drawn, ["mondrian", "optimal"], [5, 12, 20], [], [], _silent))

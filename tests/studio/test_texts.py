@@ -29,7 +29,7 @@ def test_texts_that_code_names_are_there():
     assert sorted(named - set(catalogue("en"))) == []
 
 
-KINDS = ("criteria", "searches", "losses", "steps", "generators", "hierarchies")
+KINDS = ("criteria", "searches", "losses", "steps", "generators", "hierarchies", "rules", "protections")
 
 
 @pytest.mark.parametrize("language", sorted({*LANGUAGES} - {"en"}))

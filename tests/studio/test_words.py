@@ -26,13 +26,13 @@ SAID_BY = [
     "engines/sql/types.py", "measures/standards/thresholds.py", "release/about.py", "release/pipeline.py",
     "release/request.py", "release/signature.py", "release/verify.py", "service/address.py", "service/client.py",
     "verbs/inspect.py", "masking", "pseudonyms", "synthetic", "core/masked.py", "verbs/mask.py", "verbs/synthesize.py",
-    "verbs/steps.py", "dp/account.py",
+    "verbs/steps.py", "dp/account.py", "tables",
 ]  # fmt: skip
 # Of the shell, or of Python alone.
 NOT_SHOWN = {
     "studio/server.py", "criteria/audit.py", "criteria/named.py", "hierarchies/spec.py", "policyfile/dump.py",
     "policyfile/baskets.py", "policyfile/stream.py", "search/mondrian/goals.py", "pseudonyms/rotation.py",
-    "synthetic/combining.py", "synthetic/model.py",
+    "synthetic/combining.py", "synthetic/model.py", "tables/given.py",
     "policyfile/fragments.py", "policyfile/mine.py", "pseudonyms/sealed_cells.py", "search/fragments/slicing.py",
     *(f"criteria/sets/{name}.py" for name in ("fragmentation", "l_diverse_slicing", "loose_association")),
 }  # fmt: skip
@@ -73,6 +73,8 @@ PARTS = {  # of sentences that are put together elsewhere
     f"{HOLE}, given the others: no table has them all",
     f'"{HOLE}": {HOLE} of the table {HOLE} not',
     f"one, or {HOLE}",
+    f'{HOLE} {HOLE} of "{HOLE}" stand for two different cells, such as a value called "{HOLE}", or a town and a region'
+    " of one name",
 }
 # Parameters as they are written.
 WRITTEN = {
@@ -176,7 +178,12 @@ def test_all_parts_of_a_message_are_told():
     assert Texts("en").said(str(error)) == str(error)
 
 
-@pytest.mark.parametrize("kind", ["criteria", "searches", "losses", "hierarchies", "steps", "generators", "verbs"])
+KINDS = (
+    "criteria", "searches", "losses", "hierarchies", "steps", "generators", "rules", "protections", "verbs",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_titles_summaries_and_parameters_are_translated(kind):
     missing = Missing()
     for one in forms.variants(kind, None).values():

@@ -9,7 +9,7 @@ from typing import Any
 from sfumato.policyfile.dump import dump
 
 ROLES = ("identifying", "quasi", "sensitive", "insensitive", "unprotected")
-LISTS = {"require": "model", "mask": "step"}  # tables of which there are several, and what names each
+LISTS = {"require": "model", "mask": "step", "rule": "rule"}  # tables of which there are several, and what names each
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from fastapi import FastAPI, Request
 from fastapi.responses import FileResponse, PlainTextResponse, Response, StreamingResponse
 
 from sfumato.errors import ReadError, SfumatoError
+from sfumato.policyfile.protection import cell_policy, row_policy
 from sfumato.studio.context import PageContext
 from sfumato.studio.project import Project, find
 
@@ -42,15 +43,18 @@ def add_download_routes(app: FastAPI, context: Callable[[Request], PageContext])
             zipped(folder, called), media_type="application/zip", headers=_attached(f"{called}.zip")
         )
 
+    @app.get("/project/{name}/policies/table")
+    def _table_policy(request: Request, name: str) -> Response:
+        project = project_of(request, name)
+        return _policy_file(project.exported(cell_policy(project.policy)))
+
     @app.get("/project/{name}/policies/{number}")
     def _policy(request: Request, name: str, number: int) -> Response:
         project = project_of(request, name)
-        policies = {one["number"]: one["policy"] for one in project.releases()} | {0: project.policy}
+        policies = {one["number"]: one["policy"] for one in project.releases()} | {0: row_policy(project.policy)}
         if number not in policies:
             raise ReadError("there is no such release")
-        return PlainTextResponse(
-            project.exported(policies[number]), media_type="application/toml", headers=_attached("policy.toml")
-        )
+        return _policy_file(project.exported(policies[number]))
 
     @app.get("/signing.pub")
     def _public_key(request: Request) -> Response:
@@ -63,6 +67,10 @@ def add_download_routes(app: FastAPI, context: Callable[[Request], PageContext])
     @app.exception_handler(SfumatoError)
     async def _refused(request: Request, error: Any) -> Response:
         return PlainTextResponse(context(request).texts.said(str(error)), 404)
+
+
+def _policy_file(text: str) -> Response:
+    return PlainTextResponse(text, media_type="application/toml", headers=_attached("policy.toml"))
 
 
 def _attached(name: str) -> dict[str, str]:

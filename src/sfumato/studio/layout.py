@@ -30,8 +30,10 @@ COLOURS = {"primary": "#35685f", "secondary": "#6a635b", "accent": "#35685f", "p
 
 
 @contextmanager
-def page(context: PageContext, view: str, steps: dict[str, str], others: Sequence[str] = ()) -> Iterator[None]:
-    """The frame of a page; `steps` are the views of a project and their icons."""
+def page(
+    context: PageContext, view: str, steps: dict[str, str], beside: dict[str, str], others: Sequence[str] = ()
+) -> Iterator[None]:
+    """The frame of a page; `steps` are the views of a project and their icons, `beside` those that are no step."""
     text, project = context.texts, context.project
     ui.add_css(STYLE)
     ui.add_head_html(f'<script>document.documentElement.lang = "{text.language}"</script>')
@@ -85,7 +87,10 @@ def page(context: PageContext, view: str, steps: dict[str, str], others: Sequenc
                     ui.icon("home").props("aria-hidden=true")
                     ui.label(text("projects.title"))
                 for number, (name, icon) in enumerate(steps.items(), 1):
-                    _step(context, name, icon, number, name == view)
+                    _step(context, name, icon, f"{number}. ", name == view)
+                ui.separator().classes("my-2")
+                for name, icon in beside.items():
+                    _step(context, name, icon, "", name == view)
         menu.on_click(drawer.toggle)
     with ui.element("div").classes("studio-main").props("tabindex=-1") as main:
         skip.props["href"] = f"#{main.html_id}"
@@ -114,15 +119,15 @@ def on_choosing(action: Callable[[Any], object]) -> None:
     ui.on("choosing", action)
 
 
-def _step(context: PageContext, name: str, icon: str, number: int, current: bool) -> None:
+def _step(context: PageContext, name: str, icon: str, number: str, current: bool) -> None:
     assert context.project is not None
     with ui.link(target=f"/project/{context.project.name}/{name}").classes(
         "studio-step" + (" current" if current else "")
     ) as link:
         ui.icon(icon).props("aria-hidden=true")
-        ui.label(f"{number}. {context.texts('steps.' + name)}")
+        ui.label(number + context.texts(f"steps.{name}"))
     if current:
-        link.props("aria-current=step")
+        link.props("aria-current=" + ("step" if number else "page"))
 
 
 def _button(icon: str, label: str, action: Callable[[], object] | None = None) -> ui.button:

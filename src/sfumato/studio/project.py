@@ -2,6 +2,7 @@
 
     project.sqlite      steps, notes, candidates, releases
     policy.toml         always equal to the state: what a shell run would take
+    table.toml          the same of its statistical table, where there is one
     hierarchies/*.csv   wide form; a file never changes, so that a step back finds the one it was made with
     releases/<n>/       data, manifest, report and signature
     private/            internal reports, row maps, keys
@@ -29,9 +30,11 @@ from sfumato.engines.atomic import atomic_file, is_full
 from sfumato.errors import OutputError, PolicyError, ReadError
 from sfumato.policyfile.dump import dump
 from sfumato.policyfile.paths import absolute
+from sfumato.policyfile.protection import cell_policy, row_policy
 
 FORMAT = 1
-STATE, POLICY, PRIVATE, RELEASES, HIERARCHIES = "project.sqlite", "policy.toml", "private", "releases", "hierarchies"
+STATE, POLICY, TABLE = "project.sqlite", "policy.toml", "table.toml"
+PRIVATE, RELEASES, HIERARCHIES = "private", "releases", "hierarchies"
 NAME = re.compile(r"[^\W_][\w .()-]{0,79}")
 SCHEMA = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -166,8 +169,12 @@ class Project:
             listener()
 
     def _write_policy(self, tables: Mapping[str, Any]) -> None:
-        with atomic_file(self.folder / POLICY, overwrite=True) as part:
-            part.write_text(dump(tables), encoding="utf-8", newline="\n")
+        written = {POLICY: row_policy(tables)} | ({TABLE: cell_policy(tables)} if "table" in tables else {})
+        for name, own in written.items():
+            with atomic_file(self.folder / name, overwrite=True) as part:
+                part.write_text(dump(own), encoding="utf-8", newline="\n")
+        if TABLE not in written:
+            (self.folder / TABLE).unlink(missing_ok=True)
 
     # What else is kept
 
@@ -214,8 +221,9 @@ class Project:
         return number, self.folder / RELEASES / str(number)
 
     def add_release(self, number: int, figures: Mapping[str, Any]) -> None:
-        """Note a release that was written."""
-        self._add("releases (number, step, policy, figures, time)", number=number, figures=figures)
+        """Note a release that was written, with the part of the policy that it was made by."""
+        own = (cell_policy if figures.get("by") == "table" else row_policy)(self.policy)
+        self._add("releases (number, step, policy, figures, time)", number=number, figures=figures, policy=own)
 
     def note_release(self, number: int, figures: Mapping[str, Any]) -> None:
         """Keep what was found of a release since it was written, such as its signature."""

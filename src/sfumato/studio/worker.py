@@ -34,7 +34,16 @@ IDLE = 60.0  # seconds after which a process that had nothing to do ends, if it 
 SHARE = 2  # all workers together may use this part of the machine's memory: one half
 PACKAGE = "sfumato.studio.tasks"
 LONG = frozenset(
-    {"search.find", "compare.measured", "compare.attacked", "compare.mapped", "picture.partition", "release.make"}
+    {
+        "search.find",
+        "compare.measured",
+        "compare.attacked",
+        "compare.mapped",
+        "picture.partition",
+        "release.make",
+        "statistical.tried",
+        "statistical.make",
+    }
 )  # tasks that run a search, or many
 
 

@@ -16,6 +16,7 @@ from sfumato.cli.inputs import Opened, opened
 from sfumato.core.parameters import path_of
 from sfumato.errors import PolicyError
 from sfumato.policyfile.file import Draft, PolicyFile, check
+from sfumato.policyfile.protection import row_policy
 from sfumato.policyfile.tables import Origin
 
 KEPT = 2  # tables, and samples of tables
@@ -36,8 +37,8 @@ class TableRows:
 
 
 def draft_of(asked: Mapping[str, Any]) -> Draft:
-    """The policy of a project as written."""
-    return Draft(dict(asked["tables"]), Path(asked["folder"]), "the policy of the project")
+    """The policy of a project as written, for a release of rows."""
+    return Draft(row_policy(asked["tables"]), Path(asked["folder"]), "the policy of the project")
 
 
 def table_of(draft: Draft) -> Opened:

@@ -28,6 +28,7 @@ VIEWS = {  # the steps of a project in their order, with their icons; each is th
     "compare": "balance",
     "release": "outbox",
 }
+BESIDE = {"statistical": "grid_on"}  # pages of a project that are none of these steps
 OTHERS = ("teach", "queries")  # pages without a project
 CHARTED = ("search", "compare")  # views with charts; their library is loaded while they are read
 PRELOAD = "(window.requestIdleCallback || setTimeout)(() => import('nicegui-echart'))"
@@ -61,12 +62,12 @@ def make_app(studio: Studio) -> FastAPI:
             own.complain(error)
             await show(own, "projects", None)
             return
-        if view not in VIEWS:
+        if view not in VIEWS and view not in BESIDE:
             ui.navigate.to(f"/project/{name}/data")
             return
         await show(replace(own, project=project), view, VIEWS)
 
-    for route in (import_module(f"{__name__}.{name}") for name in (*VIEWS, *OTHERS)):
+    for route in (import_module(f"{__name__}.{name}") for name in (*VIEWS, *BESIDE, *OTHERS)):
         if hasattr(route, "add_routes"):  # downloads and uploads that are no page
             route.add_routes(app, context)
     ui.run_with(app, title="Sfumato Studio", dark=None, show_welcome_message=False, storage_secret=None,
@@ -124,7 +125,7 @@ async def show(context: PageContext, view: str, steps: dict[str, str] | None) ->
     client.on_exception(context.complain)  # of what no view expects
     client.on_connect(back)
     client.on_delete(context.leave)
-    with layout.page(context, view, steps or {}, OTHERS):
+    with layout.page(context, view, steps or {}, BESIDE if steps else {}, OTHERS):
         if project is not None:
             layout.on_change(project, changed)
             layout.on_choosing(chooses)

@@ -77,6 +77,8 @@ def stands_at(project: Project) -> str:
 
     policy = project.policy
     protected = any(policy.get(name) for name in ("require", "mask", "synthesis"))
+    if policy.get("table") and not protected:
+        return "statistical"
     waits = {"data": "input" not in policy, "roles": "roles" not in policy, "promises": not protected}
     return next((view for view, open_ in waits.items() if open_ and view in VIEWS), "release")
 

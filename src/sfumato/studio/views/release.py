@@ -13,6 +13,7 @@ from nicegui import ui
 
 from sfumato.core.wording import number, percent
 from sfumato.policyfile.difference import PolicyChange, difference
+from sfumato.policyfile.protection import row_policy
 from sfumato.studio import table_watch
 from sfumato.studio.context import PageContext, prefer, preferences, with_progress
 from sfumato.studio.downloads import add_download_routes, release_files
@@ -26,8 +27,14 @@ KNOWN = {"proven": "verified", "by construction": "foundation", "measured": "str
          "against the original": "compare", "stated": "edit_note"}  # how, and its icon  # fmt: skip
 OUTCOMES = {"holds": "check_circle", "broken": "error", "by construction": "foundation", "nothing promised": "info",
             "stated": "edit_note"}  # fmt: skip
-VERBS = {"recoding": "anonymize", "masking": "mask", "synthesis": "synth"}
-SAID = ("Proven", "By construction", "Check it")  # lines of an explanation that stand here in a form of their own
+VERBS = {"recoding": "anonymize", "masking": "mask", "synthesis": "synth", "table": "tables make"}
+SAID = (
+    "Proven",
+    "By construction",
+    "Stated",
+    "Check it",
+    "To check it",
+)  # lines of an explanation that stand here in a form of their own
 
 
 def add_routes(app: FastAPI, context: Callable[[Request], PageContext]) -> None:
@@ -47,15 +54,25 @@ async def draw(context: PageContext) -> None:
     released = project.releases()
     plan = ui.card().classes("w-full gap-3")
     for i in reversed(range(len(released))):
-        _release(context, project, released[i], released[i - 1] if i else None, newest=i == len(released) - 1)
+        alike = [one for one in released[:i] if _is_table(one) == _is_table(released[i])]
+        _release(context, project, released[i], alike[-1] if alike else None, newest=i == len(released) - 1)
     with plan:
         await _plan(context, project, released)
+
+
+def _is_table(one: Mapping[str, Any]) -> bool:
+    """Whether a release is a statistical table: it is compared with none of rows."""
+    return bool(one["figures"].get("by") == "table")
 
 
 async def _plan(context: PageContext, project: Project, released: list[dict[str, Any]]) -> None:
     """What the policy as it is would release, and the button that does."""
     text = context.texts
     _title(text("release.plan"))
+    if project.policy.get("table") and not any(project.policy.get(name) for name in ("require", "mask", "synthesis")):
+        ui.label(text("release.only_table"))
+        ui.link(text("steps.statistical"), f"/project/{quote(project.name)}/statistical")
+        return
     waiting = ui.label(text("release.looking")).classes("quiet").props("role=status")
     faults: list[str] = []
     found = await context.run(
@@ -68,7 +85,8 @@ async def _plan(context: PageContext, project: Project, released: list[dict[str,
             ui.label(text.said(faults[0])).classes("faults")
         return
     _describe(context, found)
-    same = next((one["number"] for one in reversed(released) if one["policy"] == project.policy), None)
+    policy = row_policy(project.policy)
+    same = next((one["number"] for one in reversed(released) if one["policy"] == policy), None)
     if same is not None:
         ui.label(text("release.same", number=same)).classes("quiet")
     area = ui.column().classes("w-full")
@@ -191,7 +209,7 @@ def worded(context: PageContext, change: PolicyChange) -> str:
     kind = "new" if change.before is None else "gone" if change.after is None else "other"
     if change.table == "roles":
         kind = "role"
-    name = change.name if change.table in ("roles", "require", "mask") else f"{change.table} {change.name}"
+    name = change.name if change.table in ("roles", "require", "mask", "rule") else f"{change.table} {change.name}"
     return text(f"release.change_{kind}", name=name, before=shown(change.before), after=shown(change.after))
 
 
