@@ -25,7 +25,8 @@ FIELDS = ("number", "user", "query", "kind", "column", "rows", "answer", "refuse
 
 @dataclass(frozen=True, eq=False)
 class LoggedQuery:
-    """A query, its number and who asked it; the rows of its query set, from 0; what was told, or why it was refused."""
+    """A query, its number and who asked it; the rows of its query set, from 0, where people keep their number from one
+    snapshot to the next; what was told, or why it was refused."""
 
     number: int
     user: str
