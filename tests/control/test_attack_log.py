@@ -279,6 +279,7 @@ def test_a_mean_is_a_sum() -> None:
         ({"data": PATIENTS}, PolicyError, "not the one"),
         ({"data": PATIENTS.head(3), "sensitive": ["il"]}, ColumnError, 'did you mean "ill"'),
         ({"sensitive": ["ill"]}, PolicyError, "with the table"),
+        ({"data": {"pay": ["a", "b", "c"]}}, ColumnError, '"pay", which has no numbers'),
         ({"bounds": {"pay": (3, 1)}}, PolicyError, "upper bound"),
         ({"bounds": {"pay": 3}}, PolicyError, "lower bound"),
         ({"log": "nowhere.json"}, ReadError, "nowhere.json"),
@@ -289,6 +290,23 @@ def test_what_is_refused(given: dict[str, object], error: type[Exception], said:
     log = given.pop("log", sums([1, 2, 3], [{0, 1}]))
     with pytest.raises(error, match=said):
         sf.attack_queries(log, **given)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("user", 1.5), ("query", None), ("kind", "median"), ("column", 7), ("answer", "9"), ("answer", float("nan")),
+        ("answer", True), ("snapshot", 0), ("snapshot", 2**70), ("rows", [[3, 0]]), ("rows", [["a", 1]]),
+    ],
+)  # fmt: skip
+def test_a_log_that_was_changed_is_refused(name: str, value: object, tmp_path: Path) -> None:
+    path = tmp_path / "log.json"
+    sums([1, 2, 3], [{0, 1}]).save(path)
+    changed = json.loads(path.read_text("utf-8"))
+    changed["queries"][0][name] = value
+    path.write_text(json.dumps(changed), "utf-8")
+    with pytest.raises(ReadError, match="changed by hand"):
+        sf.attack_queries(path)
 
 
 def test_a_log_with_counts_alone_says_what_is_missing() -> None:

@@ -13,7 +13,7 @@ from sfumato.core.parameters import column_names, known_columns, mapping, real_n
 from sfumato.core.progress import Progress, cancellable, check_cancelled, quiet
 from sfumato.core.wording import count, quoted
 from sfumato.engines.memory.table import enter
-from sfumato.errors import EmptyTable, MissingExtra, PolicyError, ReadError
+from sfumato.errors import ColumnError, EmptyTable, MissingExtra, PolicyError, ReadError
 from sfumato.measures.attacks.result import MOST, TRIALS
 from sfumato.measures.attacks.summary import AttackResults
 
@@ -119,6 +119,9 @@ def evidence_of(
         raise PolicyError("what counts tell of a sensitive column is found out with the table", hint="data=table")
     if frame is not None:
         known_columns(secrets, frame.columns)
+        for name in sorted({str(entry.column) for entry in log.entries} & set(frame.columns)):
+            if not frame.get_column(name).dtype.is_numeric():
+                raise ColumnError(f'the log has answers about "{name}", which has no numbers in the table')
     known = {}
     for name, pair in mapping(bounds, "bounds").items():
         ends = tuple(pair) if isinstance(pair, tuple | list) and len(pair) == 2 else (None, None)
