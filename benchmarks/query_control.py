@@ -1,5 +1,5 @@
 """Auditing of sums and extremes: the CPU time of a query at 10,000 people and ten times as many, by formulas over keys
-and of random sets, of which every person soon is a class by himself."""
+and of random sets, of which every person soon is a class of their own."""
 
 from __future__ import annotations
 

@@ -266,6 +266,7 @@ def test_samples_repeat_and_are_of_the_stated_share() -> None:
         return sf.StatisticalDatabase(table, controls=[sf.RandomSample(0.8, **more)], values=["wage"])
 
     one = made(key="ours")
+    assert "ours" not in repr(one.controls)
     first = one.ask("count where row < 1000")
     assert first.sampled == 0.8
     assert (

@@ -51,7 +51,7 @@ class StatisticalDatabase:
     values: columns of numbers that sums, means and extremes are of; they are private. keys: columns that everybody may
         know, which formulas use; all others unless given. bounds: of values, what everybody knows of them, for
         SumAuditing(interval=...).
-    users: "together", as if they told each other all answers; or "apart", each by what he was told himself.
+    users: "together", as if they told each other all answers; or "apart", each by what they were told themselves.
     auditing: "simulatable", where no refusal looks at an answer; or "offline".
     person: a column that says who it is, for `update`. changes: people who must have changed before a new snapshot
         stands.

@@ -25,7 +25,7 @@ SECONDS = 10.0
 
 @dataclass(frozen=True)
 class CountAuditing(QueryModel):
-    """Answers counts of people by private columns only as long as it stays open, of everybody, whether he is counted.
+    """Answers counts by private columns only as long as it stays open, of everybody, whether they are counted.
 
     Everybody is taken to know the keys of all people, and which values the columns have. As a count may tell by being
     0 or of all, whatever was asked before, only auditing that looks at answers can answer any: it has to be offline.
@@ -71,7 +71,7 @@ class CountAuditor(Auditor):
         self._next: tuple[np.ndarray, int] | None = None
 
     def refusal(self, asked: AskedSet) -> str | None:
-        """With this count, it would be certain of somebody whether he is counted."""
+        """With this count, it would be certain of somebody whether they are counted."""
         where = asked.query.where
         if asked.query.kind != COUNT or not {*where.columns} & {*self._columns}:
             return None
@@ -86,10 +86,10 @@ class CountAuditor(Auditor):
         pattern[self._classes.of] = which
         self._next = patterns[pattern], int(asked.inside.sum())
         certain = _is_certain(*self._program([*self._counts, self._next]))
-        return "with what was answered, it would be certain of somebody whether he is counted" if certain else None
+        return "with what was answered, it would be certain of somebody whether they are counted" if certain else None
 
     def _truth(self, where: Formula) -> np.ndarray:
-        """Whether each person would be counted, had he each combination of values."""
+        """Whether each person would be counted, had they each combination of values."""
         found = np.zeros((self._table.height, len(self._combinations)), np.bool_)
         for i, values in enumerate(self._combinations):
             given: Mapping[str, Any] = dict(zip(self._columns, values, strict=True))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated
 
 import numpy as np
@@ -26,7 +26,7 @@ class RandomSample(QueryModel):
     """
 
     share: Annotated[float, Share(above=True)]
-    key: Annotated[str | None, PlainText()] = None
+    key: Annotated[str | None, PlainText()] = field(default=None, repr=False)
 
     def start(self, setting: Setting) -> Samples:
         """The secret."""
