@@ -55,7 +55,8 @@ def attack_queries(
     Returns
     -------
     A dict by attack, or by attack and column where it finds something of several; `skipped` says why an attack was not
-    tried. In the details, `by user` is how many rows each user finds out alone.
+    tried. In the details, `found` is how many rows are exposed, and `by user` how many each user finds out alone, for
+    the first 20 in alphabetical order.
 
     >>> import sfumato as sf
     >>> staff = {"sex": ["F", "F", "F", "M", "M"], "age": [29, 41, 52, 38, 47], "wage": [10, 20, 30, 40, 50]}
@@ -84,6 +85,8 @@ def attack_queries(
             found.skipped[name] = _why(name, evidence)
         for column, one in tried.items():
             entry = one.to_dict()
+            rows = entry["details"].pop("rows")
+            entry["details"] |= {"found": len(rows), "rows": rows[:most]}
             if alone:
                 parts = {user: of_user.get(column) for user, of_user in users.items()}
                 entry["details"]["by user"] = {
