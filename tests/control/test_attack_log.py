@@ -235,12 +235,34 @@ def test_users_alone_and_together() -> None:
 
 
 def test_two_snapshots_are_differenced() -> None:
-    first, second = sums([5, 6, 7, 8], [{0, 1, 2}]), sums([5, 6, 7, 8], [{0, 1, 2, 3}])
-    after = second.entries[0]
-    after = LoggedQuery(2, after.user, after.query, after.kind, after.column, after.rows, after.answer, None, 2)
-    found = sf.attack_queries(QueryLog(4, first.columns, (*first.entries, after)))
-    assert found["snapshots"]["exposed"] == [3]
+    """Ten people come at once, one of them to the town that is asked about before and after; the others to another."""
+    old = pl.DataFrame({"id": range(20), "town": ["a", "b"] * 10, "pay": [float(i) for i in range(20)]})
+    town = ["a"] + ["b"] * 9
+    new = pl.concat([old.tail(18), pl.DataFrame({"id": range(20, 30), "town": town, "pay": [7.0] * 10})])
+    owner = database(old.filter(pl.col("id") > 1), sf.QuerySetSize(3), values=["pay"], person="id")
+    ask_all(owner, ["sum pay where town = a"])
+    assert owner.update(new)
+    ask_all(owner, ["sum pay where town = a"])
+    assert owner.log.people == 28
+    found = sf.attack_queries(owner)
+    assert found["snapshots"]["exposed"] == found["linear-system"]["exposed"] == [18]
+    assert found["snapshots"]["details"]["queries"] == {"18": [1, 2]}
     assert found["differencing"]["exposed"] == []
+    audited = database(old.filter(pl.col("id") > 1), sf.SumAuditing(), values=["pay"], person="id")
+    ask_all(audited, ["sum pay where town = a"])
+    audited.update(new)
+    assert ask_all(audited, ["sum pay where town = a"]) == [None]
+
+
+def test_what_is_audited_apart_is_found_together() -> None:
+    """Each user has a past of their own, and neither alone finds anybody."""
+    table = PATIENTS.with_columns(pay=pl.Series(range(10)))
+    owner = database(table, sf.SumAuditing(), values=["pay"], keys=["sex", "age"], users="apart")
+    ask_all(owner, ["sum pay where sex = F", "sum pay where sex = M"], "ann")
+    ask_all(owner, ["sum pay where sex = F and age > 30", "sum pay where sex = M"], "bob")
+    found = sf.attack_queries(owner, table)["linear-system"]
+    assert found["exposed"] == [0]
+    assert found["details"]["by user"] == {"ann": 0, "bob": 0}
 
 
 def test_a_mean_is_a_sum() -> None:
@@ -257,6 +279,7 @@ def test_a_mean_is_a_sum() -> None:
         ({"data": PATIENTS}, PolicyError, "not the one"),
         ({"data": PATIENTS.head(3), "sensitive": ["il"]}, ColumnError, 'did you mean "ill"'),
         ({"sensitive": ["ill"]}, PolicyError, "with the table"),
+        ({"data": {"pay": ["a", "b", "c"]}}, ColumnError, '"pay", which has no numbers'),
         ({"bounds": {"pay": (3, 1)}}, PolicyError, "upper bound"),
         ({"bounds": {"pay": 3}}, PolicyError, "lower bound"),
         ({"log": "nowhere.json"}, ReadError, "nowhere.json"),
@@ -267,6 +290,23 @@ def test_what_is_refused(given: dict[str, object], error: type[Exception], said:
     log = given.pop("log", sums([1, 2, 3], [{0, 1}]))
     with pytest.raises(error, match=said):
         sf.attack_queries(log, **given)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("user", 1.5), ("query", None), ("kind", "median"), ("column", 7), ("answer", "9"), ("answer", float("nan")),
+        ("answer", True), ("snapshot", 0), ("snapshot", 2**70), ("rows", [[3, 0]]), ("rows", [["a", 1]]),
+    ],
+)  # fmt: skip
+def test_a_log_that_was_changed_is_refused(name: str, value: object, tmp_path: Path) -> None:
+    path = tmp_path / "log.json"
+    sums([1, 2, 3], [{0, 1}]).save(path)
+    changed = json.loads(path.read_text("utf-8"))
+    changed["queries"][0][name] = value
+    path.write_text(json.dumps(changed), "utf-8")
+    with pytest.raises(ReadError, match="changed by hand"):
+        sf.attack_queries(path)
 
 
 def test_a_log_with_counts_alone_says_what_is_missing() -> None:

@@ -205,7 +205,7 @@ class StatisticalDatabase:
             changed |= {name: getattr(state, name) for name in PERTURBED if hasattr(state, name)}
         number, refused = self._asked_so_far + 1, reason is not None
         entry = LoggedQuery(
-            number, user, str(query), query.kind, query.column, np.flatnonzero(rows).astype(np.int32),
+            number, user, str(query), query.kind, query.column, np.sort(asked.members).astype(np.int32),
             None if refused else told, reason, self._snapshot,
         )  # fmt: skip
         if self._journal is None:
@@ -254,7 +254,8 @@ class StatisticalDatabase:
         with self._lock:
             if self._journal is not None:
                 return self._journal.log()
-            return QueryLog(self._setting.table.height, self.columns, tuple(self._entries))
+            people = len(self._names) or self._setting.table.height  # of all snapshots
+            return QueryLog(people, self.columns, tuple(self._entries))
 
     def _remember(self) -> None:
         """Put the controls where they were after what the log has."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import json
+import math
 import os
 import secrets
 from collections.abc import Iterable, Mapping
@@ -15,7 +16,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from sfumato.control.query import KINDS
 from sfumato.core.parameters import is_whole, path_of
+from sfumato.core.wording import is_real
 from sfumato.errors import OutputError, ReadError
 
 FORMAT, VERSION = "sfumato-queries", 1
@@ -25,7 +28,8 @@ FIELDS = ("number", "user", "query", "kind", "column", "rows", "answer", "refuse
 
 @dataclass(frozen=True, eq=False)
 class LoggedQuery:
-    """A query, its number and who asked it; the rows of its query set, from 0; what was told, or why it was refused."""
+    """A query, its number and who asked it; the rows of its query set, from 0, where people keep their number from one
+    snapshot to the next; what was told, or why it was refused."""
 
     number: int
     user: str
@@ -103,7 +107,7 @@ def parse_log(text: str, name: str) -> QueryLog:
     try:
         people, columns, queries = found["people"], found["columns"], found["queries"]
         entries = tuple(_entry(one) for one in queries)
-        if not is_whole(people) or not isinstance(columns, dict):
+        if not is_whole(people) or not 0 < people < 2**31 or not isinstance(columns, dict):
             raise ValueError
         if any(entry.number != i for i, entry in enumerate(entries, 1)):
             raise ReadError(f"{name} was cut: queries are missing", allowed="the numbers 1, 2, 3, ...")
@@ -115,6 +119,15 @@ def parse_log(text: str, name: str) -> QueryLog:
 def _entry(one: dict[str, Any]) -> LoggedQuery:
     values = {name: one[name] for name in FIELDS}
     if (one["answer"] is None) == (one["refused"] is None):
+        raise ValueError
+    texts = [one[name] for name in ("user", "query", "kind", "column", "refused")]
+    if not all(isinstance(text, str) for text in texts[:3]) or one["kind"] not in KINDS:
+        raise ValueError
+    if not all(text is None or isinstance(text, str) for text in texts[3:]):
+        raise ValueError
+    if not all(is_whole(one[name]) and 0 < one[name] < 2**31 for name in ("number", "snapshot")):
+        raise ValueError
+    if one["answer"] is not None and not (is_real(one["answer"]) and math.isfinite(one["answer"])):
         raise ValueError
     ranges = values.pop("rows")
     if any(not 0 <= first <= last < 2**31 for first, last in ranges):

@@ -13,7 +13,7 @@ from sfumato.core.parameters import column_names, known_columns, mapping, real_n
 from sfumato.core.progress import Progress, cancellable, check_cancelled, quiet
 from sfumato.core.wording import count, quoted
 from sfumato.engines.memory.table import enter
-from sfumato.errors import EmptyTable, MissingExtra, PolicyError, ReadError
+from sfumato.errors import ColumnError, EmptyTable, MissingExtra, PolicyError, ReadError
 from sfumato.measures.attacks.result import MOST, TRIALS
 from sfumato.measures.attacks.summary import AttackResults
 
@@ -55,7 +55,8 @@ def attack_queries(
     Returns
     -------
     A dict by attack, or by attack and column where it finds something of several; `skipped` says why an attack was not
-    tried. In the details, `by user` is how many rows each user finds out alone.
+    tried. In the details, `found` is how many rows are exposed, and `by user` how many each user finds out alone, for
+    the first 20 in alphabetical order.
 
     >>> import sfumato as sf
     >>> staff = {"sex": ["F", "F", "F", "M", "M"], "age": [29, 41, 52, 38, 47], "wage": [10, 20, 30, 40, 50]}
@@ -84,6 +85,8 @@ def attack_queries(
             found.skipped[name] = _why(name, evidence)
         for column, one in tried.items():
             entry = one.to_dict()
+            rows = entry["details"].pop("rows")
+            entry["details"] |= {"found": len(rows), "rows": rows[:most]}
             if alone:
                 parts = {user: of_user.get(column) for user, of_user in users.items()}
                 entry["details"]["by user"] = {
@@ -119,6 +122,9 @@ def evidence_of(
         raise PolicyError("what counts tell of a sensitive column is found out with the table", hint="data=table")
     if frame is not None:
         known_columns(secrets, frame.columns)
+        for name in sorted({str(entry.column) for entry in log.entries} & set(frame.columns)):
+            if not frame.get_column(name).dtype.is_numeric():
+                raise ColumnError(f'the log has answers about "{name}", which has no numbers in the table')
     known = {}
     for name, pair in mapping(bounds, "bounds").items():
         ends = tuple(pair) if isinstance(pair, tuple | list) and len(pair) == 2 else (None, None)

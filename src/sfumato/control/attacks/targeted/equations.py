@@ -9,7 +9,7 @@ import numpy as np
 from sfumato.control.attacks.targeted.questioner import Questioner, among, equal, everybody
 from sfumato.control.formula import Formula
 
-LARGEST = 6  # of the sets of a linear system, in people
+LARGEST = 40  # sides of the grid that are tried
 
 
 def direct(questioner: Questioner) -> float | None:
@@ -74,7 +74,7 @@ def reconstruction(questioner: Questioner) -> float | None:
     return float(np.linalg.lstsq(matrix, np.array(answers))[0][questioner.person]) if own.any() else None
 
 
-def unique_people(questioner: Questioner, most: int = 200) -> list[Formula]:
+def unique_people(questioner: Questioner, most: int = LARGEST**2) -> list[Formula]:
     """Formulas of single other people, by the columns that tell the person apart where these do, else by all."""
     names = list(questioner.whom.columns)
     for columns in (names, questioner.register.columns):
