@@ -81,6 +81,7 @@ def audit_of(known: Known) -> AuditPattern:
     below = np.minimum(primary.below.ravel(), true - known.lower).reshape(shape)
     above = np.minimum(primary.above.ravel(), known.upper - true).reshape(shape)
     people = table.contributors if known.coalition else None
+    largest = None if table.negative or not table.largest.shape[-1] else table.largest
 
     def audit(hidden: np.ndarray) -> TableAudit:
         value = np.where(hidden, np.nan, true).reshape(shape)
@@ -88,8 +89,9 @@ def audit_of(known: Known) -> AuditPattern:
             dimensions, value, table.whole, -np.inf, known.lower.reshape(shape), known.upper.reshape(shape)
         )
         return audit_cells(
-            published, contributors=people, coalition=known.coalition, true=table.value, below=below, above=above
-        )
+            published, contributors=people, coalition=known.coalition, true=table.value, below=below, above=above,
+            largest=largest,
+        )  # fmt: skip
 
     return audit
 
@@ -102,16 +104,16 @@ def auditor(known: Known) -> Audit:
     return lambda hidden: np.flatnonzero(hidden)[audit(hidden).intervals["exposed"].to_numpy()]
 
 
-def determined(known: Known, hidden: np.ndarray) -> tuple[int, np.ndarray]:
-    """How many cells a pattern exposes, and the hidden cells that everybody can compute."""
+def determined(known: Known, hidden: np.ndarray) -> tuple[int, np.ndarray, bool]:
+    """How many cells a pattern exposes, the hidden cells that everybody can compute, and whether no clock had a say."""
     if isinstance(known.table, JointTable):
         joint = known.joint
         found, cells = joint(hidden), np.flatnonzero(joint.cells(hidden, None).hidden)
         theirs = np.zeros(joint.links.size, np.bool_)
         theirs[cells[_same(found)]] = True
-        return found.exposed, np.flatnonzero(theirs[joint.place] & hidden)
+        return found.exposed, np.flatnonzero(theirs[joint.place] & hidden), found.exact
     found = audit_of(known)(hidden)
-    return found.exposed, np.flatnonzero(hidden)[_same(found)]
+    return found.exposed, np.flatnonzero(hidden)[_same(found)], found.exact
 
 
 def _same(found: TableAudit) -> np.ndarray:
@@ -146,13 +148,17 @@ class JointAudit:
         self.lower, self.upper = self._of(known.lower, min(known.least, 0.0)), self._of(known.upper, np.inf)
         wide = np.where(table.hidden_before, 1.0 if table.whole else 1e-300, 0.0)
         self.sliding = self._of(wide, 0.0)
+        self.largest = None
+        if not table.negative and table.largest.shape[-1]:
+            self.largest = np.zeros((self.links.size, table.largest.shape[-1]))
+            self.largest[self.place] = table.largest
         self.people = self._of(table.contributors, 0).astype(np.int64) if known.coalition else None
 
     def __call__(self, hidden: np.ndarray, exhibited: np.ndarray | None = None) -> TableAudit:
         """The audit of a pattern; `exhibited` are the cells that are asked for, None for all."""
         return audit_cells(
             self.cells(hidden, exhibited), contributors=self.people, coalition=self.known.coalition, true=self.true,
-            below=self.below, above=self.above, sliding=self.sliding,
+            below=self.below, above=self.above, sliding=self.sliding, largest=self.largest,
         )  # fmt: skip
 
     def cells(self, hidden: np.ndarray, exhibited: np.ndarray | None) -> LinkedCells:
@@ -193,7 +199,6 @@ def plain_dimension(one: Dimension) -> TableDimension:
 
 def linked_table(name: str, table: StatTable) -> LinkedTable:
     """A table as the auditor has it: all labels, and which are shown."""
-    full = (table.finer or table).dimensions
-    kept = table.kept or tuple(np.arange(len(one)) for one in full)
-    shown = tuple(tuple(np.isin(np.arange(len(one)), own).tolist()) for one, own in zip(full, kept, strict=True))
-    return LinkedTable(name, tuple(plain_dimension(one) for one in full), shown)
+    full = [table.full(axis) for axis in range(len(table.dimensions))]
+    shown = tuple(tuple(np.isin(np.arange(len(one)), kept).tolist()) for one, kept in full)
+    return LinkedTable(name, tuple(plain_dimension(one) for one, _ in full), shown)

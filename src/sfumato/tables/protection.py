@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 import numpy as np
 
 from sfumato.core.progress import Progress, quiet
+from sfumato.tables.insiders import Insiders, no_insiders
 from sfumato.tables.rules.model import Primary
 from sfumato.tables.values import PRIMARY, PUBLISHED, SECONDARY, CellSums, StatTable, table_sums
 
@@ -24,7 +25,8 @@ class ProtectionProblem:
     All arrays are flat, a place per cell in the order of the table's arrays. `least` is what everybody knows a hidden
     cell to be at least, `most` at most. `audit` asks for a pattern of hidden cells (bool per cell) which of them some
     attacker narrows too far, an empty array where none is: it is the auditor's, which shares no code with protections.
-    A pattern that fails it fails with any cell of it published, too.
+    A pattern that fails it fails with any cell of it published, too. `known_by` are the contributors whom that audit
+    tries, so that a protection can meet them from the beginning.
     """
 
     table: StatTable
@@ -35,6 +37,7 @@ class ProtectionProblem:
     least: np.ndarray  # float64 [cells], -inf where nothing is known
     most: np.ndarray  # float64 [cells], inf where nothing is known
     audit: Audit
+    known_by: Insiders = field(default_factory=no_insiders)
     report_progress: Progress = field(default=quiet)
 
     @cached_property

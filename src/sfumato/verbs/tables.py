@@ -25,6 +25,8 @@ from sfumato.engines.tables import engine_of
 from sfumato.errors import PolicyError
 from sfumato.hierarchies import parse as parse_hierarchy
 from sfumato.hierarchies.file import File
+from sfumato.hierarchies.tree import TreeRecipe
+from sfumato.hierarchies.wide import Wide
 from sfumato.measures.table import DEFAULT_MAX_CELLS
 from sfumato.release.data_files import read_files
 from sfumato.release.set_manifest import read_set
@@ -32,6 +34,7 @@ from sfumato.tables import CELL_RULES, PROTECTIONS
 from sfumato.tables.before import PROMISES, frame_table, published_folder, tables_before
 from sfumato.tables.count import count_table
 from sfumato.tables.given import columns_of, given_table, is_number, off_totals
+from sfumato.tables.insiders import insiders_of
 from sfumato.tables.known import Known, auditor
 from sfumato.tables.linked import JointTable, TableSet, joint_table
 from sfumato.tables.linked_release import ProtectedTables, joint_primary, release_tables
@@ -39,7 +42,7 @@ from sfumato.tables.protection import ProtectionProblem
 from sfumato.tables.release import CELLS, ProtectedTable, frequency_of, release_table
 from sfumato.tables.rules.model import also_hidden, primary_cells
 from sfumato.tables.settle import cell_costs, conflicts, known_least, named_cells, told_before
-from sfumato.tables.values import VALUE, StatTable, check_names, coarsened
+from sfumato.tables.values import VALUE, StatTable, check_names, coarsened, table_sums
 
 __all__ = ["audit_table", "protect", "read_table", "tabulate"]
 
@@ -103,7 +106,8 @@ def tabulate(
         engine, columns, value, recipes, weight, contributor, request, record, largest, progress or quiet,
         parameters.max_cells_of(max_cells),
     )  # fmt: skip
-    return coarsened(table, _levels(levels, table))
+    private = frozenset(name for name, recipe in recipes.items() if not _in_public(recipe))
+    return coarsened(table, _levels(levels, table), private)
 
 
 def read_table(
@@ -222,7 +226,7 @@ def protect(
     known = Known(table, primary, known_least(table, zeros_hidden), coalition, frequency)
     problem = ProtectionProblem(
         table, primary, cell_costs(table, cost), candidate, must_hide, known.lower, known.upper, auditor(known),
-        progress or quiet,
+        insiders_of(table, table_sums(table), known.lower, coalition), progress or quiet,
     )  # fmt: skip
     if isinstance(table, JointTable):
         return release_tables(problem, known, chosen, way, named, flags, links, alone)
@@ -382,6 +386,11 @@ def _levels(given: Mapping[str, int] | None, table: StatTable) -> dict[str, int]
         most = len(table.dimensions[table.by.index(name)].level) - 1
         parameters.whole_number(level, f'the level of "{name}"', 0, most)
     return found
+
+
+def _in_public(recipe: Any) -> bool:
+    """Whether a hierarchy was written down by somebody, and not made of the values that the data have."""
+    return isinstance(recipe, Wide | TreeRecipe) or (isinstance(recipe, File) and not recipe.learned)
 
 
 def _rules(given: Any) -> tuple[Any, ...]:

@@ -12,6 +12,7 @@ from sfumato.criteria.cells.intervals import outsider_ranges
 from sfumato.criteria.cells.published import PublishedCells, TableDimension
 from sfumato.errors import PolicyError
 from tests.criteria.cells.enumerated import fitting_tables, flat, nested, numbered, random_table, with_totals
+from tests.fuzz import examples
 
 PERSONS = np.array([[21, 2, 1, 7, 3, 8], [10, 1, 1, 7, 1, 0], [11, 1, 0, 0, 2, 8]], float)
 SEVEN = [(0, 1), (0, 2), (1, 1), (1, 2), (1, 4), (2, 1), (2, 4)]
@@ -212,3 +213,76 @@ def test_faults() -> None:
     with pytest.raises(PolicyError, match="do not add up"):
         audit_cells(example(), true=wrong)
     assert Attacker("contributor", (1,)).at_least == ()
+
+
+def sums_with_shares(seed: int) -> tuple[PublishedCells, np.ndarray, np.ndarray, np.ndarray]:
+    """A table of sums with some cells hidden: as published, the true values, contributors and the largest of each."""
+    rng = np.random.default_rng(seed)
+    dimensions = (numbered("a", 3), numbered("b", 3))
+    parts = rng.integers(1, 40, (3, 3, 3)) * (rng.random((3, 3, 3)) < 0.8)
+    true, many = (with_totals(dimensions, one.astype(float)) for one in (parts.sum(-1), (parts > 0).sum(-1)))
+    top = np.zeros((*true.shape, 2))
+    top[1:, 1:] = -np.sort(-parts, -1)[..., :2]
+    values = np.where(rng.random(true.shape) < 0.6, np.nan, true)
+    return PublishedCells(dimensions, values, whole=False), true, many.astype(int), top
+
+
+@pytest.mark.parametrize("coalition", [1, 2])
+def test_shares_are_tried_all_at_once_first(coalition: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    exposed = 0
+    for seed in range(examples(600)):
+        published, true, many, top = sums_with_shares(seed)
+        rng = np.random.default_rng(seed)
+        need = rng.integers(0, 12, true.shape) * (rng.random(true.shape) < 0.4) * 1.0
+        kwargs = {"true": true, "below": need, "above": need, "contributors": many, "largest": top}
+        found = []
+        for together in (1, 10**9):
+            monkeypatch.setattr("sfumato.criteria.cells.audit.TOGETHER", together)
+            found.append(audit_cells(published, coalition=coalition, **kwargs).intervals.select("exposed", "attacker"))
+        assert found[0].equals(found[1])
+        exposed += found[0].filter(pl.col("exposed") & (pl.col("attacker") != "outsider")).height
+    assert exposed
+
+
+def test_shares_by_linear_programs() -> None:
+    """Each contributor with a share narrows exactly what a linear program says."""
+    from scipy.optimize import linprog
+
+    tried = 0
+    for seed in range(examples(40)):
+        published, true, many, top = sums_with_shares(seed)
+        ranges, cells = outsider_ranges(published), published.hidden_cells
+        need = requirement(ranges, true, 0 * true + 6, 0 * true + 6, None)
+        one = ranges.published
+        rows, right = [], []
+        for axis, dimension in enumerate(one.dimensions):
+            index = np.moveaxis(np.arange(true.size).reshape(true.shape), axis, 0)
+            for other in range(index.shape[1]):
+                line = np.zeros(true.size)
+                line[index[0, other]], line[index[1 : len(dimension.labels), other]] = -1, 1
+                rows.append(line[cells])
+                right.append(-float(line @ np.where(one.hidden, 0, true).ravel()))
+        for attacker in contributor_attackers(published, many, ranges.component, largest=top):
+            if attacker.known:
+                continue
+            [(at, share)] = attacker.at_least
+            bounds = [(share if k == at else 0, None) for k in range(len(cells))]
+            found = {}
+            for which, lows, highs, _ in narrowed_cells(ranges, attacker, true.reshape(-1)[cells], need):
+                found.update({int(k): (lo, hi) for k, lo, hi in zip(which, lows, highs, strict=True)})
+            for k in np.flatnonzero(ranges.high > ranges.low):
+                ends = []
+                for way in (1.0, -1.0):
+                    c = np.zeros(len(cells))
+                    c[k] = way
+                    solved = linprog(c, A_eq=np.array(rows), b_eq=np.array(right), bounds=bounds)
+                    ends.append(np.inf if solved.status == 3 else way * solved.fun)
+                low, high = ends[0], ends[1]
+                asked = share if k == at else 0
+                value = true.reshape(-1)[cells[k]]
+                met = low <= max(value - 6, asked, 0) + 1e-6 and high >= value + 6 - 1e-6
+                tried += 1
+                assert met == (int(k) not in found)
+                if not met:
+                    assert found[int(k)] == pytest.approx((low, high), abs=1e-4)
+    assert tried > 50

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations, permutations, product
 from typing import Any
 
@@ -14,6 +15,7 @@ from scipy.sparse import csr_array
 from sfumato.core.progress import quiet
 from sfumato.engines.tables import engine_of
 from sfumato.tables.count import count_table
+from sfumato.tables.insiders import insiders_of
 from sfumato.tables.protection import ProtectionProblem
 from sfumato.tables.rules import MinimumFrequency
 from sfumato.tables.rules.model import CellRule, primary_cells
@@ -44,6 +46,9 @@ def problem_of(
     candidate = (table.count.ravel() > 0) | primary.cells.ravel()
     candidate[list(keep)] = False
     found: list[ProtectionProblem] = []
+    # the audits here know of people who are alone in a cell, and of nobody else
+    alone = replace(table, largest=table.largest[..., :0])
+    insiders = insiders_of(alone, cell_sums(table.dimensions), np.zeros(len(value)), int(people))
     supports = cycles_of(table) if audit == "cycles" else np.zeros((0, 0), np.bool_)
 
     def asked(hidden: np.ndarray) -> np.ndarray:
@@ -55,7 +60,7 @@ def problem_of(
         ProtectionProblem(
             table, primary, np.maximum(np.abs(value), 1) if cost is None else cost, candidate,
             np.zeros(len(value), np.bool_), np.full(len(value), -np.inf if table.negative else 0.0),
-            np.full(len(value), np.inf), asked,
+            np.full(len(value), np.inf), asked, insiders,
         )
     )  # fmt: skip
     return found[0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import product
+from itertools import combinations, product
 
 import numpy as np
 import pytest
@@ -156,7 +156,65 @@ def test_cells_in_conflict() -> None:
         more = hidden.copy()
         more[one] = True
         assert not len(problem.audit(more))
-    assert "must be published" in str(caught.value)
+    assert "must be published (in rows" in str(caught.value)
+    assert caught.value.closest["empty"] == []
+    for size in range(1, len(published)):  # no set of fewer is in conflict
+        for fewer in combinations([0, 1, 3, 5, 7, 8, 9, 11], size):
+            hidden = np.ones(12, np.bool_)
+            hidden[[*fewer]] = False
+            assert not len(problem.audit(hidden))
+
+
+def test_empty_cells_in_conflict() -> None:
+    """Empty cells are named apart, with what allows to hide them."""
+    table = table_of([[1, 4, 0], [5, 0, 6], [0, 3, 4]])
+    problem = problem_of(table, keep=[0, 1, 2, 3, 4, 8, 12, 15])  # all totals, and (2, 2)
+    with pytest.raises(Infeasible, match=r'may not be hidden.*zeros="hide"') as caught:
+        Exact()(problem)
+    closest = caught.value.closest
+    assert closest["published"]
+    assert closest["empty"]
+    together = [*closest["published"], *closest["empty"]]
+    for shown in (together, *(list(set(together) - {one}) for one in together)):
+        hidden = np.ones(16, np.bool_)
+        hidden[shown] = False
+        assert bool(len(problem.audit(hidden))) == (shown is together)
+
+
+def test_no_clock_has_a_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is said to be reproducible is: however slow the clock, and with whatever limit that is not reached."""
+    table = table_of(np.random.default_rng(6).integers(0, 8, (5, 5)))
+    one = Exact()(problem_of(table, people=True))
+    assert one.reproducible
+    real = module.time.monotonic
+    monkeypatch.setattr(module.time, "monotonic", lambda: real() * 3)
+    other = Exact(1e6)(problem_of(table, people=True))
+    assert other.reproducible
+    assert (one.hidden == other.hidden).all()
+
+
+def test_the_best_audited_pattern_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whenever the time is over, what is given passed the audit, and is marked as not proven to cost least; and where
+    no pattern passed it, the call fails."""
+    problem = problem_of(table_of(np.random.default_rng(8).integers(0, 9, (5, 5))), people=True)
+    ticks, seen = iter(range(10**9)), []
+    asked = problem.audit
+
+    def audit(hidden: np.ndarray) -> np.ndarray:
+        found = asked(hidden)
+        if not len(found):
+            seen.append(hidden.tobytes())
+        return found
+
+    for steps in (3, 100, 1000):
+        seen.clear()
+        monkeypatch.setattr(module.time, "monotonic", lambda: float(next(ticks)))
+        found = Exact(float(steps))(replace(problem, audit=audit))
+        assert found.hidden.tobytes() in seen
+        assert found.bound <= found.cost + 1e-9
+        assert found.reproducible <= found.optimal
+    with pytest.raises(Infeasible):
+        Exact(3.0)(replace(problem, audit=lambda hidden: np.flatnonzero(problem.forced)))
 
 
 def test_nothing_protects() -> None:

@@ -1,7 +1,9 @@
 """Attackers who contribute to the table: what they know of hidden cells beside what is published.
 
 A contributor knows every cell that nobody else contributes to, and a coalition every cell that none but its members
-contribute to. Who contributes where is not known, only how many: people of a cell are in all cells that hold it.
+contribute to; of another cell that it is no less than what is their own of it, where nobody has less than nothing. Who
+contributes where is not known, only how many: people of a cell are in all cells that hold it, and whoever has a share
+in several cells counts as so many people.
 """
 
 from __future__ import annotations
@@ -36,10 +38,12 @@ class Attacker:
 
 @dataclass(frozen=True, eq=False)
 class _Unit:
-    """People who are alone in some cells, however the cells are nested: what they know, and how many they are."""
+    """People who are alone in some cells, however the cells are nested, or have a share of one: what they know, and how
+    many they are."""
 
     size: int
     known: frozenset[int]
+    share: tuple[int, float] | None = None
 
 
 def contributor_attackers(
@@ -51,18 +55,25 @@ def contributor_attackers(
     largest: np.ndarray | None = None,
     most: int = MOST_COALITIONS,
 ) -> Iterator[Attacker]:
-    """All attackers of at most `coalition` contributors, single ones first.
+    """All attackers of at most `coalition` contributors, single ones first: with those who are alone in cells, or all
+    of those who are, such as have shares of one more cell.
 
     `component` has the connected component of each hidden cell, -1 where outsiders know it: only who knows cells of one
-    component learns more together than alone. `largest` has the largest contribution to each cell, for magnitudes
-    without negative contributions: its contributor knows that the cell is no less.
+    component learns more together than alone. `largest` has the largest contributions to each cell, greatest first
+    along a last axis, where no contribution is negative: their contributors know that the cell is no less.
     """
     units = _units(published, contributors, coalition, component)
-    by_part: dict[int, list[int]] = {}
-    for i, unit in enumerate(units):
-        for part in {int(component[cell]) for cell in unit.known} - {-1}:
-            by_part.setdefault(part, []).append(i)
-    amount = sum(_amount([units[i].size for i in own], coalition) for own in by_part.values())
+    if largest is not None:
+        units += _sharers(published, contributors, coalition, component, largest)
+    by_part: dict[int, tuple[list[_Unit], list[_Unit]]] = {}
+    for unit in units:
+        for part in {int(component[cell]) for cell in _cells(unit)} - {-1}:
+            by_part.setdefault(part, ([], []))[unit.share is not None].append(unit)
+    amount = sum(
+        _amount([unit.size for unit in alone], coalition)
+        + sum(1 + _amount([unit.size for unit in alone], coalition - one.size) for one in sharers)
+        for alone, sharers in by_part.values()
+    )
     if amount > most:
         hint = "audit smaller coalitions"
         raise PolicyError(
@@ -70,25 +81,26 @@ def contributor_attackers(
         )
     made_of = _made_of(published, contributors, coalition) if coalition > 1 else {}
     for size in range(1, coalition + 1):
-        done: set[frozenset[int]] = set()
-        for own in by_part.values():
-            for many in range(1, size + 1):
-                for chosen in combinations(own, many):
-                    members = [units[i] for i in chosen]
-                    if sum(unit.size for unit in members) != size or (many > 1 and _overlap(members)):
-                        continue
-                    known = frozenset[int]().union(*(unit.known for unit in members))
-                    if many > 1:
-                        known = _closed(known, made_of)
-                    if known not in done:
-                        done.add(known)
-                        yield Attacker(CONTRIBUTOR if size == 1 else COALITION, tuple(sorted(known)))
-    if largest is not None:
-        hidden = published.hidden_cells
-        many = contributors.reshape(-1)[hidden]
-        floor = largest.reshape(-1)[hidden]
-        for cell in np.flatnonzero((many > 1) & (floor > published.bounds()[0]) & (component >= 0)):
-            yield Attacker(CONTRIBUTOR, (), ((int(cell), float(floor[cell])),))
+        done: set[tuple[frozenset[int], tuple[tuple[int, float], ...]]] = set()
+        for alone, sharers in by_part.values():
+            for sharer in (None, *sharers):
+                left = size - (sharer.size if sharer else 0)
+                for many in range(0 if sharer else 1, left + 1):
+                    for members in combinations(alone, many):
+                        if sum(unit.size for unit in members) != left or (many > 1 and _overlap(members)):
+                            continue
+                        known = frozenset[int]().union(*(unit.known for unit in members))
+                        if many > 1:
+                            known = _closed(known, made_of)
+                        share = (sharer.share,) if sharer and sharer.share and sharer.share[0] not in known else ()
+                        if (known, share) not in done:
+                            done.add((known, share))
+                            yield Attacker(CONTRIBUTOR if size == 1 else COALITION, tuple(sorted(known)), share)
+
+
+def _cells(unit: _Unit) -> frozenset[int]:
+    """The cells that people know something of."""
+    return unit.known if unit.share is None else frozenset([unit.share[0]])
 
 
 def _amount(sizes: Sequence[int], most: int) -> int:
@@ -106,6 +118,21 @@ def _amount(sizes: Sequence[int], most: int) -> int:
 def _overlap(members: Sequence[_Unit]) -> bool:
     """Whether one of them is part of another."""
     return any(one.known <= other.known or other.known <= one.known for one, other in combinations(members, 2))
+
+
+def _sharers(
+    published: PublishedCells, contributors: np.ndarray, most: int, component: np.ndarray, largest: np.ndarray
+) -> list[_Unit]:
+    """The contributors, up to so many together, who are some of those of a cell, and have most of it."""
+    hidden = published.hidden_cells
+    many, low = contributors.reshape(-1)[hidden], published.bounds()[0]
+    top = largest.reshape(contributors.size, -1)[hidden]
+    found = []
+    for size in range(1, min(most, top.shape[1]) + 1):
+        share = top[:, :size].sum(1)
+        cells = np.flatnonzero((many > size) & (share > low) & (top[:, size - 1] > 0) & (component >= 0))
+        found += [_Unit(size, frozenset(), (int(cell), float(share[cell]))) for cell in cells]
+    return found
 
 
 def _made_of(

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 import polars as pl
 
 from sfumato.core.wording import Described, count, number
-from sfumato.criteria.cells.attackers import OUTSIDER, Attacker, contributor_attackers
+from sfumato.criteria.cells.attackers import CONTRIBUTOR, OUTSIDER, Attacker, contributor_attackers
 from sfumato.criteria.cells.intervals import HiddenRanges, outsider_ranges
 from sfumato.criteria.cells.published import PublishedCells
 from sfumato.errors import PolicyError
+
+TOGETHER = 20  # contributors with shares from whom on they are first tried all at once
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -65,6 +68,11 @@ class Requirement:
         with np.errstate(invalid="ignore"):  # ends that nothing is known of yet
             return down & up & (high - low >= self.width - self.near)
 
+    @cached_property
+    def asks(self) -> np.ndarray:
+        """Of which cells anything is required."""
+        return (self.low != self.high) | (self.width > 0)
+
     def of(self, cells: np.ndarray) -> Requirement:
         """That of some cells."""
         return Requirement(self.low[cells], self.high[cells], self.width[cells], self.near[cells])
@@ -98,13 +106,14 @@ def audit_cells(
     amount, exact = 0, ranges.exact
     if contributors is not None:
         _check(published, contributors, coalition)
-        for one in contributor_attackers(
-            published, contributors, ranges.component, coalition=coalition, largest=largest
-        ):
-            amount += 1
-            for cells, lows, highs, proven in narrowed_cells(
-                ranges, one, known_values(published, contributors, true), need, skip=~safe
-            ):
+        values = known_values(published, contributors, true, largest)
+        every = [
+            *contributor_attackers(published, contributors, ranges.component, coalition=coalition, largest=largest)
+        ]
+        amount, doubtful = len(every), exposed_to_shares(ranges, every, values, need)
+        for one in every:
+            skip = ~safe if doubtful is None or not _by_shares(one, need) else ~(safe & doubtful)
+            for cells, lows, highs, proven in narrowed_cells(ranges, one, values, need, skip=skip):
                 low[cells], high[cells], kind[cells], safe[cells] = lows, highs, one.kind, False
                 exact = exact and proven
     frame = published.labelled(published.hidden_cells).with_columns(
@@ -149,11 +158,39 @@ def requirement(
     return Requirement(np.where(unknown, np.inf, low), np.where(unknown, -np.inf, high), wide, near)
 
 
-def known_values(published: PublishedCells, contributors: np.ndarray, true: np.ndarray | None) -> np.ndarray:
+def known_values(
+    published: PublishedCells, contributors: np.ndarray, true: np.ndarray | None, largest: np.ndarray | None = None
+) -> np.ndarray:
     """The values of the hidden cells as those know them who are alone in one: of counts, how many they are."""
     if true is None and not published.whole:
-        raise PolicyError("contributors know values, and the true values are not given")
+        if largest is None:
+            raise PolicyError("contributors know values, and the true values are not given")
+        true = largest.reshape(*published.values.shape, -1).sum(-1)  # all of it, where few contribute
     return (contributors if true is None else true).reshape(-1)[published.hidden_cells].astype(float)
+
+
+def _by_shares(attacker: Attacker, need: Requirement) -> bool:
+    """Whether somebody knows shares alone, of cells that nothing is required of."""
+    return not attacker.known and not any(need.asks[cell] for cell, _ in attacker.at_least)
+
+
+def exposed_to_shares(
+    ranges: HiddenRanges, attackers: Sequence[Attacker], values: np.ndarray, need: Requirement
+) -> np.ndarray | None:
+    """The cells that are narrowed too far by whoever knows all shares of cells that nothing is required of: whoever
+    knows some of them narrows no others. None where so few know shares that each is tried."""
+    floors: dict[int, float] = {}
+    for one in attackers:
+        if _by_shares(one, need):
+            for cell, share in one.at_least:
+                floors[cell] = max(share, floors.get(cell, share))
+    if len(floors) < TOGETHER:
+        return None
+    found = np.zeros(len(ranges.low), np.bool_)
+    everybody = Attacker(CONTRIBUTOR, (), tuple(sorted(floors.items())))
+    for cells, *_ in narrowed_cells(ranges, everybody, values, need):
+        found[cells] = True
+    return found
 
 
 def narrowed_cells(

@@ -177,12 +177,15 @@ class Polytope:
         def settled(state: Ranges) -> np.ndarray:
             return enough(state.whole_low, state.whole_high) | ~enough(state.low, state.high)
 
-        if endless.any() and not settled(mine).all():
-            self._unbounded(mine)
         if not settled(mine).all():
+            if endless.any():
+                self._unbounded(mine)
+                endless[:] = False
             self._search_with(mine, cells, settled)
         lacking = ~enough(mine.whole_low, mine.whole_high)
         if lacking.any():  # both of their ends are to be stated
+            if endless.any():
+                self._unbounded(mine)
             self._search_with(mine, cells, lambda state: ~lacking)
         return np.flatnonzero(lacking), mine
 

@@ -20,8 +20,8 @@ class StatedCells(SetModel):
     """What rules say of cells was tried on the contributions behind them, which are not published.
 
     Cells that are unsafe by a rule are hidden, and no attacker narrows them further than it allows: nobody outside, and
-    no contributors who are all of a cell, and know it. What those know who are one of several in a cell was not tried
-    beyond the rules.
+    no contributors who are all of a cell, and know it. Where the largest contributions were given, and none is below
+    zero, it was also tried what those find who know that a cell is no less than what they have in it.
 
     Parameters: `rules`, what each rule says; `coalition`, how many contributors who are all of a cell were tried, 0 for
     none.

@@ -9,10 +9,9 @@ from typing import Annotated, ClassVar
 import numpy as np
 
 from sfumato.core.parameters import Real, check_fields
-from sfumato.core.progress import check_cancelled
 from sfumato.tables.protection import ProtectedCells, ProtectionProblem
-from sfumato.tables.suppression.attack import CapacityCut, Piece, PieceAttacker
-from sfumato.tables.suppression.greedy import Pattern
+from sfumato.tables.suppression.attack import CapacityCut, Mover, Piece, PieceAttacker
+from sfumato.tables.suppression.greedy import Moves, Pattern
 from sfumato.tables.suppression.master import Master
 from sfumato.tables.suppression.modular import ModularPattern
 from sfumato.tables.suppression.pieces import everything, whole_piece
@@ -20,7 +19,7 @@ from sfumato.tables.suppression.repair import MOST_WHOLE, Audited, repair
 
 GAPS = (0.05, 0.01, 0.0)  # shares of the cost that integer programs are solved to, one after the other
 FIRST = 0.3  # share of the time for the first pattern of a large table
-GROWING = 0.05  # share of the time that one failing pattern is grown for
+MOST_GROWN = 300  # audits that one failing pattern is grown by
 
 
 @dataclass(frozen=True)
@@ -47,29 +46,31 @@ class Exact:
         most = everything(audited.problem)
         piece = whole_piece(problem)
         attacker = PieceAttacker(piece)
-        best = first_pattern(audited, piece, attacker, most, time.monotonic() + self.seconds * FIRST)
+        best, in_time = first_pattern(audited, piece, attacker, most, time.monotonic() + self.seconds * FIRST)
         run = _Run(audited, Master(piece, attacker, problem.report_progress), best, until)
         run.relax()
         while not run.optimal and time.monotonic() < until:
             if not run.step():
                 break
         facts = {"cuts": run.master.cuts, "audits": audited.times}
-        return ProtectedCells(run.best, problem.price(run.best), run.bound, run.optimal, run.optimal, facts=facts)
+        in_time &= run.optimal and time.monotonic() < until
+        return ProtectedCells(run.best, problem.price(run.best), run.bound, run.optimal, in_time, facts=facts)
 
 
 def first_pattern(
     audited: Audited, piece: Piece, attacker: PieceAttacker, most: np.ndarray, until: float
-) -> np.ndarray:
-    """A safe pattern: the greedy one, or of a large table the modular one, repaired."""
+) -> tuple[np.ndarray, bool]:
+    """A safe pattern: the greedy one, or of a large table the modular one, repaired; and whether no clock had a say."""
     if len(piece) > MOST_WHOLE:
-        return repair(audited, ModularPattern(audited.problem, until).hidden, most)
+        run = ModularPattern(audited.problem, until)
+        return repair(audited, run.hidden, most), run.in_time
     greedy = Pattern(piece, attacker)
     tasks = greedy.tasks()
     greedy.protect(tasks)
     greedy.drop(tasks)
     hidden = np.zeros(len(most), np.bool_)
     hidden[piece.cell[greedy.hidden]] = True
-    return repair(audited, hidden, most)
+    return repair(audited, hidden, most), True
 
 
 class _Run:
@@ -77,7 +78,7 @@ class _Run:
 
     def __init__(self, audited: Audited, master: Master, best: np.ndarray, until: float) -> None:
         self.audited, self.problem, self.master, self.until = audited, audited.problem, master, until
-        self.piece = master.piece
+        self.piece, self.mover, self.moves = master.piece, Mover(master.piece), Moves(len(master.piece))
         self.best, self.bound, self.gaps = best, 0.0, list(GAPS)
 
     @property
@@ -101,12 +102,12 @@ class _Run:
 
     def offer(self, x: np.ndarray) -> None:
         """Take a pattern that hides what is missing to some cells as the best, where it is cheaper and safe."""
-        greedy = Pattern(self.piece, self.master.attacker)
+        greedy = Pattern(self.piece, self.master.attacker, self.mover, self.moves)
         greedy.hidden |= x
         tasks = greedy.tasks()
         if greedy.protect(tasks, self.until):
             return
-        greedy.drop(tasks, None, self.until)
+        greedy.drop(tasks, ~x, self.until)
         hidden = self.of_table(greedy.hidden)
         if self.problem.price(hidden) < self.problem.price(self.best) - 1e-9 and not len(self.audited(hidden)):
             self.best = hidden
@@ -132,10 +133,11 @@ class _Run:
         cuts = self.master.in_sums(solved.x) + self.master.separate(solved.x, self.until)
         if self.master.add(cuts):
             self.offer(x)
+            self.bound = max(self.bound, self.master.relax(self.until, self.problem.price(self.best))[0])
             return True
         exposed = self.audited(hidden)
         if len(exposed):
-            return self.master.add(self.refused(hidden, exposed)) > 0
+            return self.master.add([self.grown(hidden)]) > 0
         if self.problem.price(hidden) < self.problem.price(self.best):
             self.best = hidden
         if self.gaps[0] == 0 and solved.optimal:
@@ -143,53 +145,27 @@ class _Run:
         self.gaps = self.gaps[1:] or [0.0]
         return True
 
-    def refused(self, hidden: np.ndarray, exposed: np.ndarray) -> list[CapacityCut]:
-        """Cuts for a pattern that withstands the attacks by linear programs and fails the audit.
+    def grown(self, hidden: np.ndarray) -> CapacityCut:
+        """The cut of a pattern that withstands the attacks by linear programs and fails the audit, as where attackers
+        know that counts are whole.
 
-        What a person can do who knows a cell suggests which cells, if they stay published, are enough for the audit to
-        fail, whichever others are hidden; the audit is asked whether that is so. Otherwise the pattern is grown as far
-        as it still fails. A pattern that fails does so with fewer cells hidden: one of those it lacks has to be hidden.
+        As many cells are hidden as it fails with still. A pattern that fails does so with fewer cells hidden, so that
+        one of those that are left has to be hidden.
         """
-        piece, attacker = self.piece, self.master.attacker
-        x = hidden[piece.cell]
         every = self.problem.candidate | self.problem.forced
-        found: dict[bytes, np.ndarray] = {}
-        place = np.full(len(hidden), -1)
-        place[piece.cell] = np.arange(len(piece))
-        for i in place[exposed[place[exposed] >= 0]]:
-            for known in np.unique(piece.person[x & (piece.person >= 0) & (piece.person != piece.person[i])]):
-                check_cancelled()
-                if time.monotonic() > self.until:
-                    break
-                for cut in attacker.attack(int(i), x * 1.0, int(known)):
-                    lacks = cut.column[~x[cut.column]]
-                    found.setdefault(np.sort(piece.cell[lacks]).tobytes(), piece.cell[lacks])
-        proven = []
-        for lacks in sorted(found.values(), key=len):
-            tried = every.copy()
-            tried[lacks] = False
-            if time.monotonic() > self.until:
-                break
-            if len(self.audited(tried)):
-                proven.append(lacks)
-        if not proven:
-            proven = [self.grown(hidden, every)]
-        return [CapacityCut(place[lacks], np.ones(len(lacks)), 1.0) for lacks in proven]
-
-    def grown(self, hidden: np.ndarray, every: np.ndarray) -> np.ndarray:
-        """The cells that a pattern lacks which fails, after as many were hidden as it fails with."""
-        until = min(self.until, time.monotonic() + max(1.0, GROWING * (self.until - time.monotonic())))
         tried, lacks = hidden.copy(), np.flatnonzero(every & ~hidden)
         lacks = lacks[np.argsort(-self.problem.cost[lacks], kind="stable")]
-        parts, stays = [lacks], []
+        parts, stays, most = [lacks], [], self.audited.times + MOST_GROWN
         while parts:
             part = parts.pop()
             tried[part] = True
-            if time.monotonic() < until and len(self.audited(tried)):
+            more = self.audited.times < most and time.monotonic() < self.until
+            if more and len(self.audited(tried)):
                 continue
             tried[part] = False
-            if len(part) > 1 and time.monotonic() < until:
+            if len(part) > 1 and more:
                 parts += [part[len(part) // 2 :], part[: len(part) // 2]]
             else:
                 stays.append(part)
-        return np.concatenate(stays) if stays else lacks[:0]
+        found = np.searchsorted(self.piece.cell, np.concatenate(stays) if stays else lacks[:0])
+        return CapacityCut(found, np.ones(len(found)), 1.0)

@@ -14,6 +14,7 @@ import numpy as np
 
 from sfumato.core.progress import Progress, check_cancelled
 from sfumato.tables.suppression.attack import CapacityCut, Piece, PieceAttacker
+from sfumato.tables.suppression.fenchel import Robust
 from sfumato.tables.suppression.solver import Solved, linear_program
 
 TAIL, STALL = 4, 1e-4  # rounds of cuts that have to raise the bound by this share of it, or the linear phase ends
@@ -41,8 +42,10 @@ class Master:
         self.program = linear_program(self.cost / self.scale, np.zeros(len(self.free)), np.ones(len(self.free)))
         needs = np.maximum(piece.above, piece.below)
         self.primary = [int(i) for i in np.flatnonzero(needs > 0)]
-        self.slack = np.zeros(0, np.int64)  # rounds that each row has had slack for
-        self.fits = np.zeros(0, np.bool_)
+        self.inside = bool(len(piece.insiders.who))
+        self.rows: list[tuple[np.ndarray, np.ndarray, int]] = []  # columns, coefficients, and what each is part of
+        self.robust: list[Robust] = []
+        self.parts: dict[bytes, int] = {}
 
     def pattern(self, x: np.ndarray) -> np.ndarray:
         """Values of the variables as values of all cells."""
@@ -61,8 +64,9 @@ class Master:
         for cut in cuts:
             at = self.place[cut.column]
             rest = cut.least - float(cut.coefficient[at < 0].sum())
-            column, number = at[at >= 0], cut.coefficient[at >= 0]
-            if cut.least > 0:
+            there = (at >= 0) & (cut.coefficient != 0)
+            column, number = at[there], cut.coefficient[there]
+            if cut.least > 0 and (number >= 0).all():
                 if rest <= 1e-9 * cut.least:
                     continue
                 number = np.minimum(number / rest, 1.0)  # no cell has to give more than is needed
@@ -76,6 +80,7 @@ class Master:
             if mark in self.known:
                 continue
             self.known.add(mark)
+            self.rows.append((column[order], number[order], self.part_of(cut.robust)))
             columns.append(column[order])
             numbers.append(number[order])
             start.append(start[-1] + len(column))
@@ -101,13 +106,18 @@ class Master:
         return found
 
     def separate(self, x: np.ndarray, until: float = np.inf) -> list[CapacityCut]:
-        """Cuts that x does not keep of the attacks on all cells that need protection, as far as there is time."""
+        """Cuts that x does not keep of the attacks on all cells that need protection, as far as there is time: of
+        insiders where outsiders find none."""
+        return self.attacks(x, False, until) or (self.attacks(x, True, until) if self.inside else [])
+
+    def attacks(self, x: np.ndarray, inside: bool, until: float) -> list[CapacityCut]:
+        """Cuts that x does not keep, of outsiders or of insiders."""
         found = []
         for i in self.primary:
             check_cancelled()
             if time.monotonic() > until:
                 break
-            found += self.attacker.attack(i, x)
+            found += self.attacker.attack(i, x, inside)
         return found
 
     def lonely(self, x: np.ndarray) -> list[CapacityCut]:
@@ -115,6 +125,41 @@ class Master:
         there = self.free[x[self.free] > 0.05]
         there = there[np.argsort(-(x * self.piece.cost)[there], kind="stable")][:MOST_LONELY]
         return [cut for j in there if (cut := self.attacker.lonely(int(j), x)) is not None]
+
+    def part_of(self, robust: Robust | None) -> int:
+        """The number of what a cut is part of, over the variables; -1 for none."""
+        if robust is None:
+            return -1
+        key = robust.column.tobytes() + np.round(np.append(robust.full, robust.least), 9).tobytes()
+        if key not in self.parts:
+            at = self.place[robust.column]
+            free = at >= 0
+            least = robust.least - float(robust.full[~free].sum())
+            drop = robust.drop - float(robust.drop[~free].max(initial=0.0))  # what the greatest drop is beyond theirs
+            least += float(robust.drop[~free].max(initial=0.0))
+            self.parts[key] = len(self.robust)
+            self.robust.append(Robust(at[free], robust.full[free], np.maximum(drop[free], 0), least))
+        return self.parts[key]
+
+    def convexified(self, solved: Solved) -> list[CapacityCut]:
+        """Cuts that the solution of the linear program does not keep: what 0/1 solutions cost that keep all rows which
+        are part of the same."""
+        assert solved.x is not None
+        assert solved.dual is not None
+        cost, x = self.cost / self.scale, np.clip(solved.x, 0, 1)
+        paid: dict[int, np.ndarray] = {}
+        for (column, number, part), price in zip(self.rows, solved.dual, strict=True):
+            if price:
+                own = np.bincount(column, price * number, len(x))
+                cost = cost - own
+                if part >= 0:
+                    paid[part] = paid.get(part, 0.0) + own
+        found = []
+        for part, own in paid.items():
+            robust = self.robust[part]
+            if robust.least > 0 and (cut := robust.cut((cost + own)[robust.column], x[robust.column])) is not None:
+                found.append(CapacityCut(self.free[robust.column], cut[0], cut[1], robust))
+        return found
 
     def relax(self, until: float, enough: float) -> tuple[float, np.ndarray | None]:
         """Add cuts to the linear program until they raise its bound no more; the bound, and the last solution."""
@@ -132,8 +177,10 @@ class Master:
             still = still + 1 if solved.bound < best * (1 + STALL) + 1e-9 else 0
             best = max(best, solved.bound)
             found = self.in_sums(x) + self.separate(x, until)
-            if still > TAIL:
+            if still > 2 * TAIL:
                 break
+            if still > TAIL // 2 or not found:
+                found += self.convexified(solved)
             if len(found) < 5 and time.monotonic() < until:
                 found += self.lonely(x)
             if not self.add(found):

@@ -17,7 +17,7 @@ from sfumato.tables.protection import ProtectedCells, ProtectionProblem
 from sfumato.tables.suppression.attack import Piece, PieceAttacker
 from sfumato.tables.suppression.greedy import Pattern, Task
 from sfumato.tables.suppression.master import Master
-from sfumato.tables.suppression.pieces import everything, people_alone, simple_subtables, subtable
+from sfumato.tables.suppression.pieces import everything, simple_subtables, subtable
 from sfumato.tables.suppression.repair import Audited, repair
 
 GAP = 0.01  # of the cost of what a subtable hides
@@ -57,7 +57,7 @@ class ModularPattern:
 
     def __init__(self, problem: ProtectionProblem, until: float) -> None:
         self.problem, self.until, self.in_time, self.visits = problem, until, True, 0
-        self.hidden, self.person = problem.forced.copy(), people_alone(problem.table)
+        self.hidden = problem.forced.copy()
         unsafe = problem.primary.cells.ravel()
         self.above, self.below = np.where(unsafe, problem.above, 0.0), np.where(unsafe, problem.below, 0.0)
         self.tables = list(simple_subtables(problem))
@@ -87,7 +87,7 @@ class ModularPattern:
         cells = self.cells[number]
         if not (self.hidden[cells] & ((self.above[cells] > 0) | (self.below[cells] > 0))).any():
             return cells[:0]
-        piece = subtable(self.problem, self.person, self.tables[number])
+        piece = subtable(self.problem, self.tables[number])
         piece = replace(
             piece, forced=self.hidden[piece.cell], above=self.above[piece.cell], below=self.below[piece.cell]
         )
@@ -117,6 +117,7 @@ def cheapest(piece: Piece, until: float) -> tuple[Pattern, list[Task], bool]:
         pattern.drop(met)
         return pattern, met, False
     pattern, in_time = _cheaper(piece, pattern, met, until)
+    in_time &= time.monotonic() < until
     pattern.drop(met)
     return pattern, met, in_time
 
@@ -134,8 +135,8 @@ def _cheaper(piece: Piece, pattern: Pattern, tasks: list[Task], until: float) ->
     fresh = True
     while bound < cost * (1 - GAP):
         if fresh and x is not None:
-            other = Pattern(asked, attacker, pattern.mover)
-            other.moves, other.mirrors = pattern.moves, pattern.mirrors
+            other = Pattern(asked, attacker, pattern.mover, pattern.moves)
+            other.failed |= pattern.failed
             other.hidden |= x > 0.5
             other.protect(tasks)
             other.drop(tasks, None, until)
@@ -152,5 +153,5 @@ def _cheaper(piece: Piece, pattern: Pattern, tasks: list[Task], until: float) ->
         fresh = master.add(master.in_sums(x) + master.separate(x, until)) > 0
         if not fresh:
             pattern.hidden = x > 0.5
-            return pattern, True
+            return pattern, solved.optimal
     return pattern, True

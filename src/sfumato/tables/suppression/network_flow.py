@@ -53,10 +53,12 @@ class NetworkFlow:
 
 
 def without_needless(problem: ProtectionProblem, hidden: np.ndarray) -> np.ndarray:
-    """A pattern without the cells that no unsafe cell needs to be safe from an outsider."""
+    """A pattern with the cells that keep unsafe ones from insiders too, and without those that none needs."""
     pattern = Pattern(whole_piece(problem))
     pattern.hidden = hidden[pattern.piece.cell]
-    pattern.drop([task for task in pattern.tasks() if pattern.met(task)])
+    tasks = pattern.tasks()
+    pattern.protect(tasks)
+    pattern.drop(tasks)
     found = np.zeros_like(hidden)
     found[pattern.piece.cell[pattern.hidden]] = True
     return found

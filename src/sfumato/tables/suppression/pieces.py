@@ -6,8 +6,9 @@ Databases, LNCS 2316, 2002.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import product
+from collections.abc import Iterator, Sequence
+from itertools import combinations, product
+from math import comb
 from typing import Any
 
 import numpy as np
@@ -16,31 +17,32 @@ from sfumato.core.wording import count
 from sfumato.errors import Infeasible
 from sfumato.tables.protection import ProtectionProblem
 from sfumato.tables.suppression.attack import Piece
-from sfumato.tables.values import Dimension, StatTable, TableGrid, table_sums
+from sfumato.tables.values import Dimension, TableGrid
 
 MOST_CHECKED = 3_000  # cells of a table that is first audited with all candidates hidden
+MOST_SETS = 300  # sets of published cells that are looked through for a smallest one in conflict
 
 
 def whole_piece(problem: ProtectionProblem) -> Piece:
     """The whole table."""
-    return _piece(problem, np.arange(problem.value.size), np.arange(len(problem.sums)), people_alone(problem.table))
+    return _piece(problem, np.arange(problem.value.size), np.arange(len(problem.sums)))
 
 
-def subtable(problem: ProtectionProblem, person: np.ndarray, cells: np.ndarray) -> Piece:
+def subtable(problem: ProtectionProblem, cells: np.ndarray) -> Piece:
     """Some cells, and the sums that lie among them."""
     flat = np.zeros(problem.value.size, np.bool_)
     flat[cells] = True
     sums = problem.sums
     lacks = np.bincount(sums.row[~flat[sums.cell]], minlength=len(sums)) > 0
-    return _piece(problem, np.flatnonzero(flat), np.flatnonzero(~lacks), person)
+    return _piece(problem, np.flatnonzero(flat), np.flatnonzero(~lacks))
 
 
-def piece_of(problem: ProtectionProblem, person: np.ndarray, cells: np.ndarray) -> Piece:
+def piece_of(problem: ProtectionProblem, cells: np.ndarray) -> Piece:
     """Some cells of a table, and all of its sums: all other cells are taken for published."""
-    return _piece(problem, cells, np.arange(len(problem.sums)), person)
+    return _piece(problem, cells, np.arange(len(problem.sums)))
 
 
-def _piece(problem: ProtectionProblem, cells: np.ndarray, rows: np.ndarray, person: np.ndarray) -> Piece:
+def _piece(problem: ProtectionProblem, cells: np.ndarray, rows: np.ndarray) -> Piece:
     sums = problem.sums
     cells = cells[(problem.candidate | problem.forced)[cells]]
     place = np.full(problem.value.size, -1)
@@ -56,40 +58,8 @@ def _piece(problem: ProtectionProblem, cells: np.ndarray, rows: np.ndarray, pers
     below, above = (np.where(primary, np.maximum(one[cells], 0), 0.0) for one in (problem.below, problem.above))
     return Piece(
         cells, start, place[sums.cell[entry]], sums.sign[entry], down, up, below, above, problem.cost[cells],
-        problem.forced[cells], person[cells],
+        problem.forced[cells], problem.known_by.within(place),
     )  # fmt: skip
-
-
-def people_alone(table: StatTable) -> np.ndarray:
-    """Who is alone in each cell, by the number of the cell without parts that they are in; -1 where nobody is.
-
-    Whoever is alone in several of these, as a firm may be, counts as so many people.
-    """
-    if len(table.grids) > 1:
-        return _alone_in_several(table)
-    leaves = np.ix_(*(one.leaf for one in table.dimensions))
-    every = np.arange(table.value.size).reshape(table.shape)
-    there = table.contributors[leaves] > 0
-    number, full = np.where(there, every[leaves], 0), there.astype(np.int64)
-    for axis, one in enumerate(table.dimensions):
-        number, full = one.added_up(number, axis), one.added_up(full, axis)
-    found = np.where(full == 1, number, every)
-    return np.where(table.contributors == 1, found, -1).ravel()
-
-
-def _alone_in_several(table: StatTable) -> np.ndarray:
-    """The same of tables that share cells: who is alone in a total is alone in the cell of it that is not empty."""
-    one, person = table.contributors.ravel() == 1, np.arange(table.value.size)
-    sums = table_sums(table)
-    total, part = sums.cell[sums.start[:-1]][sums.row], sums.cell
-    pair = one[total] & one[part] & (sums.sign > 0)
-    while True:
-        before = person.copy()
-        least = np.minimum(person[total[pair]], person[part[pair]])
-        np.minimum.at(person, total[pair], least)
-        np.minimum.at(person, part[pair], least)
-        if (person == before).all():
-            return np.where(one, person, -1)
 
 
 def families(dimension: Dimension) -> list[np.ndarray]:
@@ -139,36 +109,57 @@ def everything(problem: ProtectionProblem) -> np.ndarray:
 def infeasible(problem: ProtectionProblem, exposed: np.ndarray) -> Infeasible:
     """The error for a table with cells that are exposed even where all candidates are hidden."""
     hidden = problem.candidate | problem.forced
-    what = f"{count(len(exposed), 'cell')} cannot be protected, whichever others are hidden"
-    conflict = np.zeros(0, np.int64)
+    what, hints = f"{count(len(exposed), 'cell')} cannot be protected, whichever others are hidden", []
+    asked = empty = np.zeros(0, np.int64)
     if hidden.size <= MOST_CHECKED and not len(problem.audit(np.ones_like(hidden))):
         conflict = _conflict(problem, hidden)
-        what += f", because {count(len(conflict), 'cell')} must be published: number "
-        what += ", ".join(str(int(one)) for one in conflict[:10]) + (" and more" if len(conflict) > 10 else "")
-    hint = "coarsen the table, or use a method that changes values"
-    return Infeasible(
-        what, hint=f"allow one of them to be hidden, {hint}" if len(conflict) else hint,
-        closest={"exposed": np.sort(exposed).tolist(), "published": conflict.tolist()},
-    )  # fmt: skip
+        none = problem.table.count.ravel()[conflict] == 0
+        asked, empty = conflict[~none], conflict[none]
+        parts = []
+        if len(asked):
+            places = ", ".join(str(int(one)) for one in asked[:10]) + (" and more" if len(asked) > 10 else "")
+            parts.append(f"{count(len(asked), 'cell')} must be published (in rows {places} of the table, from 0)")
+            hints.append("leave one of these rows out of publish")
+        if len(empty):
+            parts.append(f"{count(len(empty), 'empty cell')} may not be hidden")
+            hints.append('allow that by zeros="hide"')
+        what += ", because " + " and ".join(parts)
+    hints.append("coarsen the table, or use a method that changes values")
+    closest = {"exposed": np.sort(exposed).tolist(), "published": asked.tolist(), "empty": empty.tolist()}
+    return Infeasible(what, hint=", or ".join(hints), closest=closest)
 
 
 def _conflict(problem: ProtectionProblem, hidden: np.ndarray) -> np.ndarray:
-    """A smallest set of published cells, none of which can be left out, that no pattern protects the table with: any
-    others may be hidden. Found by leaving out halves, then parts of these, then single ones."""
-    left = [np.flatnonzero(~hidden)]
+    """Published cells that no pattern protects the table with, whichever others are hidden, and without any of which
+    one does: the fewest, where these are quickly found; empty cells only where the others are not in conflict alone.
+
+    Found by leaving out halves, then parts of these, then single ones.
+    """
+    published = np.flatnonzero(~hidden)
+    none = problem.table.count.ravel()[published] == 0
+    left = [one for one in (published[~none], published[none]) if len(one)]
     needed: list[int] = []
-    open_to = np.ones_like(hidden)
+
+    def fails(cells: Sequence[int] | np.ndarray) -> bool:
+        problem.report_progress("looking for the cells in conflict", None)
+        tried = np.ones_like(hidden)
+        tried[[*cells]] = False
+        return bool(len(problem.audit(tried)))
+
     while left:
         part = left.pop()
-        problem.report_progress("looking for the cells in conflict", None)
-        tried = open_to.copy()
-        tried[needed] = False
-        for one in left:
-            tried[one] = False
-        if len(problem.audit(tried)):  # the others are in conflict without these
+        if fails(np.concatenate([np.array(needed, np.int64), *left])):  # in conflict without these
             continue
         if len(part) == 1:
             needed.append(int(part[0]))
         else:
             left += [part[len(part) // 2 :], part[: len(part) // 2]]
+    audits = 0
+    for size in range(1, len(needed)):
+        audits += comb(len(published), size)
+        if audits > MOST_SETS:
+            break
+        for cells in combinations(published.tolist(), size):
+            if fails(cells):
+                return np.array(cells, np.int64)
     return np.sort(np.array(needed, np.int64))

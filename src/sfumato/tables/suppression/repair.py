@@ -12,8 +12,9 @@ import numpy as np
 from sfumato.core.progress import check_cancelled
 from sfumato.core.wording import count
 from sfumato.tables.protection import ProtectionProblem
+from sfumato.tables.suppression.attack import OUTSIDER
 from sfumato.tables.suppression.greedy import Pattern, Task
-from sfumato.tables.suppression.pieces import around, infeasible, people_alone, piece_of, whole_piece
+from sfumato.tables.suppression.pieces import around, infeasible, piece_of, whole_piece
 
 MOST_WHOLE = 3_000  # cells of a table that moves are looked for in all of; of a larger one, around a cell
 MOVES = 2  # of other cells that are looked for for a cell
@@ -61,7 +62,6 @@ class _Repair:
     def __init__(self, problem: ProtectionProblem, hidden: np.ndarray, most: np.ndarray) -> None:
         self.problem, self.hidden, self.most = problem, hidden, most
         self.whole = problem.value.size <= MOST_WHOLE
-        self.person = people_alone(problem.table)
         self.times = np.zeros(len(hidden), np.int64)
         self.kept = problem.forced.copy()  # not to be dropped
         self.known: Pattern | None = None
@@ -77,7 +77,7 @@ class _Repair:
         cells = self.hidden.copy()
         for cell in exposed[:MOST_AROUND]:
             cells[around(self.problem, int(cell))] = True
-        found = Pattern(piece_of(self.problem, self.person, np.flatnonzero(cells)))
+        found = Pattern(piece_of(self.problem, np.flatnonzero(cells)))
         found.hidden = self.hidden[found.piece.cell]
         return found
 
@@ -87,7 +87,7 @@ class _Repair:
         for cell in exposed:
             check_cancelled()
             i, already = pattern.place(int(cell)), pattern.hidden.copy()
-            tasks = [(i, way, k) for way in pattern.ways(i) for k in (-1, *pattern.people(i))]
+            tasks = [(i, way, OUTSIDER) for way in pattern.ways(i)]
             failed = {*pattern.protect(tasks)}
             tasks = [task for task in tasks if task not in failed]
             if self.whole:
@@ -100,7 +100,7 @@ class _Repair:
             return False
         if self.whole:
             pattern = self.pattern(exposed)
-            outsider = [task for task in pattern.tasks() if pattern.met(task)]
+            outsider = [task for task in pattern.tasks() if pattern.holds(task)]
             pattern.drop([*outsider, *self.tasks], ~self.kept[pattern.piece.cell])
             self.hidden[pattern.piece.cell] = pattern.hidden
         return bool((self.hidden != before).any())
