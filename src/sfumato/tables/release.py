@@ -53,7 +53,7 @@ class Known:
             for axis, one in enumerate(self.table.dimensions):
                 within = one.added_up(within, axis)
             found = within.ravel()
-        if self.frequency is not None:
+        if self.frequency is not None and self.least > 0:  # where empty cells are hidden, others may be empty
             found[~self.primary.cells.ravel()] = max(self.least, self.frequency)
         return np.minimum(found, self.table.value.ravel())  # empty cells are not hidden where that is known
 

@@ -12,6 +12,7 @@ import polars as pl
 from sfumato.core import parameters
 from sfumato.core.masked import of_type
 from sfumato.core.progress import Progress, cancellable, quiet
+from sfumato.core.wording import count
 from sfumato.criteria.cells.audit import TableAudit, audit_cells
 from sfumato.criteria.cells.published import PublishedCells, infer_dimensions
 from sfumato.criteria.sets import set_promise
@@ -30,6 +31,7 @@ from sfumato.tables.given import columns_of, given_table, is_number
 from sfumato.tables.insiders import insiders_of
 from sfumato.tables.protection import ProtectionProblem
 from sfumato.tables.release import CELLS, Known, ProtectedTable, auditor, frequency_of, release_table
+from sfumato.tables.rules import MinimumFrequency
 from sfumato.tables.rules.model import also_hidden, primary_cells
 from sfumato.tables.settle import cell_costs, conflicts, known_least, named_cells
 from sfumato.tables.values import VALUE, StatTable, cell_sums, check_names
@@ -144,7 +146,7 @@ def protect(
         with them, as [{"sex": "*"}].
     coalition: contributors who are all of a cell know it, and may not learn another; how many together, 0 for none.
     flags: publish which cells are unsafe and which are hidden for their sake. Everybody then knows of an unsafe count
-        that it is small, which is reckoned with, and hides more.
+        that it is small, which is reckoned with, and hides more; of people and `MinimumFrequency` alone.
     progress: as for `anonymize`.
 
     Returns
@@ -181,6 +183,8 @@ def protect(
     primary = also_hidden(primary, must_hide, table)
     frequency = frequency_of(chosen) if flags and table.people else None
     known = Known(table, primary, known_least(table, zeros_hidden), coalition, frequency)
+    if flags and way.hides:
+        _check_flags(chosen, known)
     candidate = ~must_publish & (zeros_hidden | (table.count.ravel() > 0))
     problem = ProtectionProblem(
         table, primary, cell_costs(table, cost), candidate, must_hide, known.lower, known.upper, auditor(known),
@@ -283,6 +287,16 @@ def _edges(given: Mapping[str, Any] | None) -> dict[str, dict[str, str]]:
             raise PolicyError(f'a label of "{name}" has two parents', hint="each stands once in the first column")
         found[name] = dict(zip(edges[child].to_list(), edges[above].to_list(), strict=True))
     return found
+
+
+def _check_flags(rules: tuple[Any, ...], known: Known) -> None:
+    """Raise a PolicyError where flags would tell what nothing can be done about, or what is not reckoned with."""
+    if not known.table.people or not all(isinstance(rule, MinimumFrequency) for rule in rules):
+        raise PolicyError("flags tell of an unsafe cell what a rule says, which is reckoned with for counts of people",
+                          allowed="minimum-frequency as the only rule", hint="leave flags out")  # fmt: skip
+    told = int((known.primary.cells.ravel() & (known.lower >= known.upper)).sum())
+    if told:
+        raise PolicyError(f"flags would tell what {count(told, 'unsafe cell')} must be", hint="leave flags out")
 
 
 def _rules(given: Any) -> tuple[Any, ...]:

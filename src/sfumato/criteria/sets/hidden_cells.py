@@ -109,6 +109,7 @@ def cells_of(
     assert cells.rows is not None
     word = status.gather(cells.rows.ravel())
     upper[(word == "primary").to_numpy()] = frequency - 1
-    lower[(word == "secondary").to_numpy()] = frequency
+    if least is not None and least > 0:  # where empty cells are hidden, it may be empty
+        lower[(word == "secondary").to_numpy()] = frequency
     shape = cells.values.shape
     return replace(cells, lower=lower.reshape(shape), upper=upper.reshape(shape))
