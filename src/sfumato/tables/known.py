@@ -53,7 +53,7 @@ class Known:
                 for axis, dimension in enumerate(one.dimensions):
                     within = dimension.added_up(within, axis)
             found[cell] = np.maximum(found[cell], within)
-            if self.frequency is not None and self.least >= 1:
+            if self.frequency is not None and self.least > 0:  # where empty cells are hidden, others may be empty
                 other = cell[~self.primary.cells.reshape(-1)[cell]]
                 found[other] = np.maximum(found[other], self.frequency)
         if isinstance(self.table, JointTable):

@@ -266,8 +266,8 @@ class StatTable(Described):
 
 
 def coarsened(table: StatTable, levels: Mapping[str, int], private: frozenset[str] = frozenset()) -> StatTable:
-    """The table as it is published down to some levels of its hierarchies; the rest of it stays `finer`, and what values
-    there are of `private` columns is not told."""
+    """The table as it is published down to some levels of its hierarchies; the rest of it stays `finer`, and which
+    values there are of `private` columns is not told."""
     made = [one.coarsened(levels.get(one.name, 0)) for one in table.dimensions]
     if all(len(nodes) == len(one) for (_, nodes), one in zip(made, table.dimensions, strict=True)):
         return table
@@ -324,9 +324,7 @@ def table_sums(table: StatTable) -> CellSums:
         cell, width = grid.cell.ravel()[one.cell], np.diff(one.start)
         first = one.start[:-1]
         # a total that is its only part is the same cell
-        same = (width == 2) & (
-            cell[first] == cell[np.minimum(first + 1, len(cell) - 1)]
-        )
+        same = (width == 2) & (cell[first] == cell[np.minimum(first + 1, len(cell) - 1)])
         cells.append(cell[~same[one.row]])
         widths.append(width[~same])
         along.append(one.dimension[~same])
