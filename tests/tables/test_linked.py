@@ -67,6 +67,23 @@ def test_levels_say_what_is_published(county: Any) -> None:
             sf.tabulate(rows, by=["town"], hierarchies={"town": deep}, levels=levels)
 
 
+def test_values_that_only_the_data_tell_do_not_leave(tmp_path: Path) -> None:
+    rows = {"age": [20] * 6 + [101] + [33] * 8 + [62] * 7, "sex": ["f", "m"] * 11}
+    asked: dict[str, Any] = {"hierarchies": {"age": "intervals:20,60"}, "levels": {"age": 1}}
+    one = sf.tabulate(rows, by=["age"], **asked)
+    other = sf.tabulate(rows, by=["age", "sex"], **asked)
+    made = sf.protect(sf.TableSet([one, other]), rules=sf.MinimumFrequency(3))
+    assert made.audit().exposed == 0
+    alone = sf.protect(one, rules=sf.MinimumFrequency(3))
+    for release, name in ((made, "set"), (alone, "alone")):
+        folder = release.save(tmp_path / name)
+        assert sf.verify(folder).outcome == "stated"
+        assert not any("101" in path.read_text("utf-8") for path in folder.iterdir())
+    wide = sf.tabulate(rows, by=["age"], hierarchies={"age": "intervals:30"}, levels={"age": 1})
+    with pytest.raises(HierarchyError, match="do not leave with a table"):
+        sf.protect(sf.TableSet([one, wide]), rules=sf.MinimumFrequency(3))
+
+
 def test_cells_of_the_same_regions_are_one_cell(both: Any) -> None:
     joint = joint_table(both)
     cells = {

@@ -277,3 +277,24 @@ def test_a_method_that_hides_nothing_refuses_cells_to_hide() -> None:
     table = sf.tabulate(VISITS, by=["ward", "ill"])
     with pytest.raises(PolicyError, match="publishes every cell, and hides none"):
         sf.protect(table, rules=sf.MinimumFrequency(3), method="random-rounding", hide=[{"ward": "A"}])
+
+
+def test_flags_that_would_tell_too_much_are_refused() -> None:
+    """Of other rules, of sums, and where an unsafe cell could be one number alone."""
+    table = sf.tabulate(VISITS, by=["ward", "ill"])
+    with pytest.raises(PolicyError, match="flags would tell what 1 unsafe cell must be"):
+        sf.protect(table, rules=sf.MinimumFrequency(2), flags=True)
+    with pytest.raises(PolicyError, match=r"the only rule|minimum-frequency"):
+        sf.protect(table, rules=[sf.MinimumFrequency(3), sf.GroupDisclosure()], flags=True)
+    pay = sf.tabulate(VISITS | {"pay": range(26)}, by=["ward", "ill"], value="pay")
+    with pytest.raises(PolicyError, match="counts of people"):
+        sf.protect(pay, rules=sf.MinimumFrequency(3), flags=True)
+
+
+def test_flags_do_not_say_that_a_hidden_empty_cell_is_not_empty(tmp_path: Path) -> None:
+    rows = {"a": [*"uuuuvvvvvwww"], "b": [*"ppqqpppqqqqq"]}
+    made = sf.protect(
+        sf.tabulate(rows, by=["a", "b"]), rules=sf.MinimumFrequency(3), flags=True, zeros="hide", coalition=0
+    )
+    made.save(tmp_path / "out")
+    assert sf.verify(tmp_path / "out").outcome == "stated"

@@ -53,7 +53,7 @@ class Known:
                 for axis, dimension in enumerate(one.dimensions):
                     within = dimension.added_up(within, axis)
             found[cell] = np.maximum(found[cell], within)
-            if self.frequency is not None and self.least >= 1:
+            if self.frequency is not None and self.least > 0:  # where empty cells are hidden, others may be empty
                 other = cell[~self.primary.cells.reshape(-1)[cell]]
                 found[other] = np.maximum(found[other], self.frequency)
         if isinstance(self.table, JointTable):
@@ -104,16 +104,16 @@ def auditor(known: Known) -> Audit:
     return lambda hidden: np.flatnonzero(hidden)[audit(hidden).intervals["exposed"].to_numpy()]
 
 
-def determined(known: Known, hidden: np.ndarray) -> tuple[TableAudit, np.ndarray]:
-    """The audit of a pattern, and the hidden cells that everybody can compute."""
+def determined(known: Known, hidden: np.ndarray) -> tuple[int, np.ndarray, bool]:
+    """How many cells a pattern exposes, the hidden cells that everybody can compute, and whether no clock had a say."""
     if isinstance(known.table, JointTable):
         joint = known.joint
         found, cells = joint(hidden), np.flatnonzero(joint.cells(hidden, None).hidden)
         theirs = np.zeros(joint.links.size, np.bool_)
         theirs[cells[_same(found)]] = True
-        return found, np.flatnonzero(theirs[joint.place] & hidden)
+        return found.exposed, np.flatnonzero(theirs[joint.place] & hidden), found.exact
     found = audit_of(known)(hidden)
-    return found, np.flatnonzero(hidden)[_same(found)]
+    return found.exposed, np.flatnonzero(hidden)[_same(found)], found.exact
 
 
 def _same(found: TableAudit) -> np.ndarray:
@@ -148,11 +148,11 @@ class JointAudit:
         self.lower, self.upper = self._of(known.lower, min(known.least, 0.0)), self._of(known.upper, np.inf)
         wide = np.where(table.hidden_before, 1.0 if table.whole else 1e-300, 0.0)
         self.sliding = self._of(wide, 0.0)
-        self.people = self._of(table.contributors, 0).astype(np.int64) if known.coalition else None
         self.largest = None
-        if table.largest.shape[-1] and not table.negative:
+        if not table.negative and table.largest.shape[-1]:
             self.largest = np.zeros((self.links.size, table.largest.shape[-1]))
             self.largest[self.place] = table.largest
+        self.people = self._of(table.contributors, 0).astype(np.int64) if known.coalition else None
 
     def __call__(self, hidden: np.ndarray, exhibited: np.ndarray | None = None) -> TableAudit:
         """The audit of a pattern; `exhibited` are the cells that are asked for, None for all."""
@@ -199,7 +199,6 @@ def plain_dimension(one: Dimension) -> TableDimension:
 
 def linked_table(name: str, table: StatTable) -> LinkedTable:
     """A table as the auditor has it: all labels, and which are shown."""
-    full = (table.finer or table).dimensions
-    kept = table.kept or tuple(np.arange(len(one)) for one in full)
-    shown = tuple(tuple(np.isin(np.arange(len(one)), own).tolist()) for one, own in zip(full, kept, strict=True))
-    return LinkedTable(name, tuple(plain_dimension(one) for one in full), shown)
+    full = [table.full(axis) for axis in range(len(table.dimensions))]
+    shown = tuple(tuple(np.isin(np.arange(len(one)), kept).tolist()) for one, kept in full)
+    return LinkedTable(name, tuple(plain_dimension(one) for one, _ in full), shown)

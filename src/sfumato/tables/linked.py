@@ -220,11 +220,9 @@ def _columns(name: str, given: Sequence[StatTable]) -> dict[int, _Column]:
         if name not in table.by:
             continue
         axis = table.by.index(name)
-        full = (table.finer or table).dimensions[axis]
-        kept = np.ones(len(full), np.bool_)
-        if table.finer is not None:
-            kept[:] = False
-            kept[table.kept[axis]] = True
+        full, shown = table.full(axis)
+        kept = np.zeros(len(full), np.bool_)
+        kept[shown] = True
         order = np.argsort([full.labels[node] for node in full.leaf])
         leaf = full.leaf[order]
         own[i] = (table.dimensions[axis], full, leaf)
@@ -233,7 +231,8 @@ def _columns(name: str, given: Sequence[StatTable]) -> dict[int, _Column]:
     if any(one != next(iter(values.values())) for one in values.values()):
         raise HierarchyError(
             f'"{name}" has other values in one of the tables',
-            hint="give tables of one set hierarchies over the same values; levels= says which are published",
+            hint="give tables of one set hierarchies over the same values, in files or by sf.wide: those that are made"
+            " of the data do not leave with a table; levels= says which are published",
         )
     table_of = np.stack(list(finest.values()))
     _, category = np.unique(table_of, axis=1, return_inverse=True)

@@ -26,6 +26,7 @@ from sfumato.tables.release import (
     described_rules,
     edges_of,
     frequency_of,
+    parents_of,
     statuses,
     without_determined,
 )
@@ -158,11 +159,9 @@ def _promises(known: Known, joint: JointTable, rules: Sequence[CellRule], alone:
     """What is promised of the published tables."""
     least = None if np.isinf(known.least) else known.least
     n = frequency_of(rules) if joint.people else None
-    parents = {
-        name: {dimension.name: edges_of(dimension) for dimension in (one.finer or one).dimensions}
-        for name, (one, _) in zip(joint.names, joint.members, strict=True)
-    }
-    if alone and joint.members[0][0].finer is None:
+    parents = {name: parents_of(one) for name, (one, _) in zip(joint.names, joint.members, strict=True)}
+    shown = {one.name: edges_of(one) for one in joint.members[0][0].dimensions}
+    if alone and parents[CELLS] == shown:
         first: Any = HiddenCells(parents[CELLS], whole=joint.whole, least=least, frequency=known.frequency)
     else:
         first = LinkedHiddenCells(parents, whole=joint.whole, least=least, n=n, frequency=known.frequency)

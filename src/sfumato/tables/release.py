@@ -145,17 +145,16 @@ def described_rules(rules: Sequence[CellRule]) -> list[dict[str, Any]]:
 def without_determined(problem: ProtectionProblem, known: Known, cells: ProtectedCells) -> ProtectedCells:
     """The same pattern, once it has passed its audit, without cells that everybody can compute and nobody has to hide:
     to publish them tells nothing."""
-    found, open_ = determined(known, cells.hidden)
-    exposed = found.exposed
+    exposed, open_, exact = determined(known, cells.hidden)
     if not exposed:
         open_ = open_[~problem.forced[open_]]
-        cells = replace(cells, reproducible=cells.reproducible and found.exact)
+        cells = replace(cells, reproducible=cells.reproducible and exact)
         if not len(open_):
             return cells
         hidden = cells.hidden.copy()
         hidden[open_] = False
         cells = replace(cells, hidden=hidden, cost=problem.price(hidden))
-        exposed = determined(known, hidden)[0].exposed
+        exposed, _, _ = determined(known, hidden)
     if exposed:
         raise BrokenPromise("a protected table does not pass its audit. It is not released; this is a fault of Sfumato")
     return cells
@@ -166,12 +165,14 @@ def _promises(known: Known, rules: Sequence[CellRule], method: Protection) -> li
     table = known.table
     if isinstance(method, ChangesCells):
         return [PerturbedCells(method.statement())]
-    parents = {one.name: edges_of(one) for one in (table.finer or table).dimensions}
+    parents = parents_of(table)
     least = None if np.isinf(known.least) else known.least
     n = frequency_of(rules) if table.people else None
     told: dict[str, Any] = {"whole": table.whole, "least": least, "frequency": known.frequency}
     found: list[Any] = [HiddenCells(parents, **told)]
-    if table.finer is not None:  # what its cells are made of links it to other tables
+    if parents != {
+        one.name: edges_of(one) for one in table.dimensions
+    }:  # what its cells are made of links it to other tables
         found = [LinkedHiddenCells({CELLS: parents}, n=n, **told)]
     if n is not None:
         found.append(PublishedFrequency(n))
@@ -182,6 +183,11 @@ def _promises(known: Known, rules: Sequence[CellRule], method: Protection) -> li
 def frequency_of(rules: Sequence[CellRule]) -> int | None:
     """How many contributors rules ask of a cell, where one of them does."""
     return max((rule.n for rule in rules if isinstance(rule, MinimumFrequency)), default=None)
+
+
+def parents_of(table: StatTable) -> dict[str, list[list[str]]]:
+    """Of each column all labels that everybody may know, each with the one above it."""
+    return {one.name: edges_of(table.full(axis)[0]) for axis, one in enumerate(table.dimensions)}
 
 
 def edges_of(one: Dimension) -> list[list[str]]:

@@ -192,6 +192,15 @@ class StatTable(Described):
     fingerprint: str | None = None
     finer: StatTable | None = None  # with categories that are not published, where there are any
     kept: tuple[np.ndarray, ...] = ()  # the nodes of its dimensions that are
+    private: frozenset[str] = frozenset()  # columns whose categories that are not published are nobody's business
+
+    def full(self, axis: int) -> tuple[Dimension, np.ndarray]:
+        """A dimension with the categories below those that are published, where everybody may know these, and which of
+        its nodes are published."""
+        own = self.dimensions[axis]
+        if self.finer is None or own.name in self.private:
+            return own, np.arange(len(own))
+        return self.finer.dimensions[axis], self.kept[axis]
 
     @property
     def grids(self) -> tuple[TableGrid, ...]:
@@ -256,8 +265,9 @@ class StatTable(Described):
         ]
 
 
-def coarsened(table: StatTable, levels: Mapping[str, int]) -> StatTable:
-    """The table as it is published down to some levels of its hierarchies; the rest of it stays `finer`."""
+def coarsened(table: StatTable, levels: Mapping[str, int], private: frozenset[str] = frozenset()) -> StatTable:
+    """The table as it is published down to some levels of its hierarchies; the rest of it stays `finer`, and which
+    values there are of `private` columns is not told."""
     made = [one.coarsened(levels.get(one.name, 0)) for one in table.dimensions]
     if all(len(nodes) == len(one) for (_, nodes), one in zip(made, table.dimensions, strict=True)):
         return table
@@ -267,7 +277,7 @@ def coarsened(table: StatTable, levels: Mapping[str, int]) -> StatTable:
         name: None if (own := getattr(table, name)) is None else own[at]
         for name in ("count", "value", "contributors", "largest", "gross", "requests", "keys")
     }
-    return replace(table, dimensions=tuple(one for one, _ in made), **arrays, finer=table, kept=kept)
+    return replace(table, dimensions=tuple(one for one, _ in made), **arrays, finer=table, kept=kept, private=private)
 
 
 def label_frame(dimensions: Sequence[Dimension]) -> pl.DataFrame:
@@ -313,9 +323,8 @@ def table_sums(table: StatTable) -> CellSums:
         one = cell_sums(grid.dimensions)
         cell, width = grid.cell.ravel()[one.cell], np.diff(one.start)
         first = one.start[:-1]
-        same = (width == 2) & (
-            cell[first] == cell[np.minimum(first + 1, len(cell) - 1)]
-        )  # a total that is its only part
+        # a total that is its only part is the same cell
+        same = (width == 2) & (cell[first] == cell[np.minimum(first + 1, len(cell) - 1)])
         cells.append(cell[~same[one.row]])
         widths.append(width[~same])
         along.append(one.dimension[~same])

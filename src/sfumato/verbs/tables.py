@@ -14,6 +14,7 @@ import polars as pl
 from sfumato.core import parameters
 from sfumato.core.masked import of_type
 from sfumato.core.progress import Progress, cancellable, quiet
+from sfumato.core.wording import count
 from sfumato.criteria.cells.audit import TableAudit, audit_cells
 from sfumato.criteria.cells.published import PublishedCells, infer_dimensions
 from sfumato.criteria.sets import set_promise
@@ -25,6 +26,8 @@ from sfumato.engines.tables import engine_of
 from sfumato.errors import PolicyError
 from sfumato.hierarchies import parse as parse_hierarchy
 from sfumato.hierarchies.file import File
+from sfumato.hierarchies.tree import TreeRecipe
+from sfumato.hierarchies.wide import Wide
 from sfumato.measures.table import DEFAULT_MAX_CELLS
 from sfumato.release.data_files import read_files
 from sfumato.release.set_manifest import read_set
@@ -38,6 +41,7 @@ from sfumato.tables.linked import JointTable, TableSet, joint_table
 from sfumato.tables.linked_release import ProtectedTables, joint_primary, release_tables
 from sfumato.tables.protection import ProtectionProblem
 from sfumato.tables.release import CELLS, ProtectedTable, frequency_of, release_table
+from sfumato.tables.rules import MinimumFrequency
 from sfumato.tables.rules.model import also_hidden, primary_cells
 from sfumato.tables.settle import cell_costs, conflicts, known_least, named_cells, told_before
 from sfumato.tables.values import VALUE, StatTable, check_names, coarsened, table_sums
@@ -104,7 +108,8 @@ def tabulate(
         engine, columns, value, recipes, weight, contributor, request, record, largest, progress or quiet,
         parameters.max_cells_of(max_cells),
     )  # fmt: skip
-    return coarsened(table, _levels(levels, table))
+    private = frozenset(name for name, recipe in recipes.items() if not _in_public(recipe))
+    return coarsened(table, _levels(levels, table), private)
 
 
 def read_table(
@@ -161,7 +166,7 @@ def protect(
         with them, as [{"sex": "*"}].
     coalition: contributors who are all of a cell know it, and may not learn another; how many together, 0 for none.
     flags: publish which cells are unsafe and which are hidden for their sake. Everybody then knows of an unsafe count
-        that it is small, which is reckoned with, and hides more.
+        that it is small, which is reckoned with, and hides more; of people and `MinimumFrequency` alone.
     progress: as for `anonymize`.
 
     Returns
@@ -215,12 +220,9 @@ def protect(
         candidate = (candidate & ~table.known_before) | table.hidden_before | table.unseen
         must_hide = must_hide | table.hidden_before | table.unseen
     frequency = frequency_of(chosen) if flags and table.people else None
-    if flags and way.hides and frequency is None:
-        raise PolicyError("flags say which counts of people are below a minimum frequency, and this table has none",
-                          hint="leave flags out, or protect counts by sf.MinimumFrequency")  # fmt: skip
-    if flags and way.hides and frequency == 2:
-        raise PolicyError("flags would say of each unsafe cell that it is of one person", hint="leave flags out")
     known = Known(table, primary, known_least(table, zeros_hidden), coalition, frequency)
+    if flags and way.hides:
+        _check_flags(chosen, known)
     problem = ProtectionProblem(
         table, primary, cell_costs(table, cost), candidate, must_hide, known.lower, known.upper, auditor(known),
         insiders_of(table, table_sums(table), known.lower, coalition), progress or quiet,
@@ -383,6 +385,21 @@ def _levels(given: Mapping[str, int] | None, table: StatTable) -> dict[str, int]
         most = len(table.dimensions[table.by.index(name)].level) - 1
         parameters.whole_number(level, f'the level of "{name}"', 0, most)
     return found
+
+
+def _in_public(recipe: Any) -> bool:
+    """Whether a hierarchy was written down by somebody, and not made of the values that the data have."""
+    return isinstance(recipe, Wide | TreeRecipe) or (isinstance(recipe, File) and not recipe.learned)
+
+
+def _check_flags(rules: tuple[Any, ...], known: Known) -> None:
+    """Raise a PolicyError where flags would tell what nothing can be done about, or what is not reckoned with."""
+    if not known.table.people or not all(isinstance(rule, MinimumFrequency) for rule in rules):
+        raise PolicyError("flags tell of an unsafe cell what a rule says, which is reckoned with for counts of people",
+                          allowed="minimum-frequency as the only rule", hint="leave flags out")  # fmt: skip
+    told = int((known.primary.cells.ravel() & (known.lower >= known.upper)).sum())
+    if told:
+        raise PolicyError(f"flags would tell what {count(told, 'unsafe cell')} must be", hint="leave flags out")
 
 
 def _rules(given: Any) -> tuple[Any, ...]:

@@ -142,7 +142,7 @@ def _read(
     assert cells.rows is not None
     word = status.gather(cells.rows.ravel())
     upper[(word == "primary").to_numpy()] = frequency - 1
-    if least is not None and least >= 1:  # else it may be empty
+    if least is not None and least > 0:  # where empty cells are hidden, it may be empty
         lower[(word == "secondary").to_numpy()] = frequency
     shape = cells.values.shape
     return linked, replace(cells, lower=lower.reshape(shape), upper=upper.reshape(shape))
