@@ -27,7 +27,7 @@ from sfumato.release.data_files import read_files
 from sfumato.release.set_manifest import read_set
 from sfumato.tables import CELL_RULES, PROTECTIONS
 from sfumato.tables.count import count_table
-from sfumato.tables.given import columns_of, given_table, is_number
+from sfumato.tables.given import columns_of, contributions, given_table, is_number
 from sfumato.tables.insiders import insiders_of
 from sfumato.tables.protection import ProtectionProblem
 from sfumato.tables.release import CELLS, Known, ProtectedTable, auditor, frequency_of, release_table
@@ -208,7 +208,8 @@ def audit_table(
     Parameters
     ----------
     data: the published table: a frame, or the path of a file, with the columns that it is counted by, `value` (empty
-        where hidden) and perhaps `status`; every cell, totals under the label "*".
+        where hidden) and perhaps `status`; every cell, totals under the label "*". Its owner can add `contributors`, of
+        each cell, and `largest_1` and so on, its largest contributions, so that contributors are tried too.
     by: the columns that it is counted by; all others than `value` and `status` unless given.
     hierarchies: of columns with subtotals, the label above each, as {"town": {"Rome": "Italy"}}.
     whole: whether cells are natural numbers; unless given, whether those that are published are.
@@ -242,7 +243,12 @@ def audit_table(
             got=f'the first along "{first.dimension}", in row {(first.row or 0) + 1} of the table',
             hint="name the hierarchies of columns with subtotals",
         )
-    return audit_cells(cells)
+    assert cells.rows is not None
+    people, largest = contributions(frame, cells.rows.ravel(), cells.values.shape)
+    if people is None or not (natural or largest.shape[-1]):
+        return audit_cells(cells)
+    own = largest if largest.shape[-1] and least >= 0 and not (numbers < 0).any() else None
+    return audit_cells(cells, contributors=people.astype(np.int64), largest=own)
 
 
 def audit_folder(folder: Path) -> TableAudit:
