@@ -45,7 +45,7 @@ def by_formulas(kind: str, people: int, queries: int = QUERIES) -> float:
         "wage": draws.integers(1000, 9000, people).astype(float),
     }
     controls = [sf.SumAuditing() if kind == "sum" else sf.ExtremeAuditing()]
-    database = sf.StatisticalDatabase(table, controls=controls, values=["wage"])
+    database = sf.StatisticalDatabase(table, controls=controls, values=["wage"], keys=["age", "region", "job"])
     asked = []
     for _ in range(queries):
         low, job, regions = draws.integers(16, 80), draws.integers(0, 40), draws.choice(REGIONS, 3, replace=False)
@@ -75,7 +75,9 @@ def counts(people: int, queries: int) -> float:
     }
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", sf.OfflineAuditingWarning)
-        database = sf.StatisticalDatabase(table, controls=[sf.CountAuditing("ill")], auditing="offline")
+        database = sf.StatisticalDatabase(
+            table, controls=[sf.CountAuditing("ill")], keys=["age", "region"], auditing="offline"
+        )
     asked = []
     for _ in range(queries):
         low, regions = draws.integers(16, 80), draws.choice(REGIONS, 3, replace=False)

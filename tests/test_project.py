@@ -40,6 +40,7 @@ EXPORTED = [
     "Annealing",
     "Anonymizer",
     "Apriori",
+    "AssumedKeysWarning",
     "AttributeSuppression",
     "Automatic",
     "AverageRisk",

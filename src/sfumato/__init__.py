@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from sfumato import pseudonyms as pseudonyms
     from sfumato import synthetic as synthetic
     from sfumato.control import QUERY_CONTROLS as QUERY_CONTROLS
+    from sfumato.control import AssumedKeysWarning as AssumedKeysWarning
     from sfumato.control import CellRestriction as CellRestriction
     from sfumato.control import CountAuditing as CountAuditing
     from sfumato.control import ExtremeAuditing as ExtremeAuditing
@@ -297,6 +298,7 @@ _HOMES = {
         "audit_table",
     ),
     "sfumato.control": (
+        "AssumedKeysWarning",
         "CellRestriction",
         "CountAuditing",
         "ExtremeAuditing",

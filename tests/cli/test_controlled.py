@@ -13,6 +13,7 @@ CONTROL = """
 [control]
 controls = ["sum-auditing"]
 values = ["wage"]
+keys = ["row", "region"]
 """
 
 
@@ -48,11 +49,12 @@ def test_calls_remember_each_other(asked, capsys) -> None:
         ("", "there is no control"),
         ('[control]\nvalues = ["wage"]', "controls is missing"),
         ('[control]\ncontrols = ["query-set-size"]', "query-set-size needs k"),
+        ('[control]\ncontrols = "sum-auditing"', "keys is missing"),
         ("[control]\ncontrols = []", "there is no control; name some"),
         ('[control]\ncontrols = "sum-auditing"\n[grants]', 'unknown table "grants"'),
         ("[control]\ncontrols = [{k = 3}]", "a control has a name"),
     ],
-    ids=["none", "missing", "k", "empty", "table", "name"],
+    ids=["none", "missing", "k", "keys", "empty", "table", "name"],
 )
 def test_faults(asked, control, why, tmp_path, capsys) -> None:
     (tmp_path / "policy.toml").write_text(control)

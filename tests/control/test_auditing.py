@@ -11,10 +11,12 @@ import pytest
 from scipy.optimize import linprog
 
 import sfumato as sf
-from sfumato.control import OfflineAuditingWarning
+from sfumato.control import AssumedKeysWarning, OfflineAuditingWarning
 from sfumato.errors import ColumnError, PolicyError, QueryRefused
 from tests.control.test_row_space import determined
 from tests.fuzz import FUZZ
+
+pytestmark = pytest.mark.filterwarnings("ignore::sfumato.control.AssumedKeysWarning")
 
 Asked = tuple[str, tuple[int, ...]]  # kind and rows
 
@@ -158,6 +160,17 @@ def test_what_no_auditor_follows_is_refused() -> None:
     with pytest.raises(ColumnError, match="not among the values"):
         one.ask("sum row")
     assert one.ask("count where row > 7").value == 0
+
+
+def test_keys_that_nobody_named_draw_a_warning(recwarn) -> None:
+    with pytest.warns(AssumedKeysWarning, match='taken to know "row" of everybody'):
+        database([1, 2, 3], sf.SumAuditing())
+    recwarn.clear()
+    database([1, 2, 3], sf.SumAuditing(), keys=["row"])
+    database([1, 2, 3], sf.QuerySetSize(1))
+    assert not recwarn.list
+    with pytest.raises(ColumnError, match='no column "ill"'):
+        sf.StatisticalDatabase(ILL, controls=[sf.SumAuditing()], keys=["sex"]).ask("count where ill = yes")
 
 
 # Counts by private columns

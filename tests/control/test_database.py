@@ -19,6 +19,8 @@ from sfumato.errors import ColumnError, EmptyTable, OutputError, PolicyError, Qu
 from tests.control.test_row_space import determined
 from tests.fuzz import FUZZ
 
+pytestmark = pytest.mark.filterwarnings("ignore::sfumato.control.AssumedKeysWarning")
+
 DATA = {"row": list(range(8)), "wage": [10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0]}
 
 

@@ -17,13 +17,14 @@ from sfumato.control.controls import (
     RoundedAnswers,
     SumAuditing,
 )
-from sfumato.control.database import ControlledAnswer, OfflineAuditingWarning, StatisticalDatabase
+from sfumato.control.database import AssumedKeysWarning, ControlledAnswer, OfflineAuditingWarning, StatisticalDatabase
 from sfumato.control.formula import Formula, parse_formula
 from sfumato.control.log import LoggedQuery, QueryLog, read_log
 from sfumato.control.query import SetQuery, parse_set_query
 
 __all__ = [
     "QUERY_CONTROLS",
+    "AssumedKeysWarning",
     "CellRestriction",
     "ControlledAnswer",
     "CountAuditing",

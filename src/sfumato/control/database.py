@@ -19,6 +19,7 @@ from sfumato.control.log import Journal, LoggedQuery, QueryLog
 from sfumato.control.query import COUNT, SetQuery, parse_set_query
 from sfumato.control.table import changed_people, numbers_of, people_of, read_people
 from sfumato.core.parameters import column_names, known_columns, mapping, one_of, real_number, whole_number
+from sfumato.core.wording import listed as listed_words
 from sfumato.errors import ColumnError, PolicyError, QueryRefused, ReadError, warn
 
 TOGETHER, APART = "together", "apart"
@@ -27,6 +28,10 @@ PERTURBED = ("rounded", "sampled")
 
 class OfflineAuditingWarning(UserWarning):
     """Refusals look at true answers, and so may tell something themselves."""
+
+
+class AssumedKeysWarning(UserWarning):
+    """Columns are taken to be known to everybody, since no keys were named: exact counts by them are answered."""
 
 
 @dataclass(frozen=True)
@@ -49,8 +54,8 @@ class StatisticalDatabase:
     data: a frame or a file with a row for each person; it is read into memory.
     controls: what decides which queries are answered, as [sf.SumAuditing()]; a query is answered if none refuses it.
     values: columns of numbers that sums, means and extremes are of; they are private. keys: columns that everybody may
-        know, which formulas use; all others unless given. bounds: of values, what everybody knows of them, for
-        SumAuditing(interval=...).
+        know, which formulas use; all others unless given, with a warning where they are audited. bounds: of values,
+        what everybody knows of them, for SumAuditing(interval=...).
     users: "together", as if they told each other all answers; or "apart", each by what they were told themselves.
     auditing: "simulatable", where no refusal looks at an answer; or "offline".
     person: a column that says who it is, for `update`. changes: people who must have changed before a new snapshot
@@ -59,7 +64,7 @@ class StatisticalDatabase:
 
     >>> import sfumato as sf
     >>> data = {"row": [1, 2, 3], "wage": [20.0, 30.0, 40.0]}
-    >>> database = sf.StatisticalDatabase(data, controls=[sf.SumAuditing()], values=["wage"])
+    >>> database = sf.StatisticalDatabase(data, controls=[sf.SumAuditing()], values=["wage"], keys=["row"])
     >>> database.ask("sum wage").value
     90.0
     >>> database.ask("sum wage where row > 1")  # doctest: +ELLIPSIS
@@ -108,6 +113,11 @@ class StatisticalDatabase:
         except BaseException:
             self.close()
             raise
+        if keys is None and self.audits and self.keys:
+            columns = listed_words(f'"{name}"' for name in self.keys)
+            warn(
+                AssumedKeysWarning(f"everybody is taken to know {columns} of everybody; name what they do know: keys=")
+            )
         if self.auditing == OFFLINE:
             what = "offline auditing looks at true answers: a refusal may tell something about them"
             warn(OfflineAuditingWarning(what))

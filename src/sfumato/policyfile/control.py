@@ -47,6 +47,8 @@ def control_keywords(table: ControlTable, faults: Faults, *key: str | int) -> di
             made.append(found)
     if not table.controls:
         faults.tell(f"there is no control; name some, as {EXAMPLE}", *key, "controls")
+    if table.keys is None and any(one.audits for one in made):
+        faults.tell("keys is missing; name the columns that everybody may know of everybody", *key, "keys")
     return {
         "controls": made,
         "values": table.values,
