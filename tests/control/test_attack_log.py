@@ -248,7 +248,7 @@ def test_two_snapshots_are_differenced() -> None:
     assert found["snapshots"]["exposed"] == found["linear-system"]["exposed"] == [18]
     assert found["snapshots"]["details"]["queries"] == {"18": [1, 2]}
     assert found["differencing"]["exposed"] == []
-    audited = database(old.filter(pl.col("id") > 1), sf.SumAuditing(), values=["pay"], person="id")
+    audited = database(old.filter(pl.col("id") > 1), sf.SumAuditing(), values=["pay"], keys=["town"], person="id")
     ask_all(audited, ["sum pay where town = a"])
     audited.update(new)
     assert ask_all(audited, ["sum pay where town = a"]) == [None]
