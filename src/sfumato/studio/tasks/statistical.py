@@ -75,7 +75,7 @@ def protected(asked: Mapping[str, Any], progress: Any) -> tuple[ProtectedTable, 
     with noted() as notes:
         table = sf.tabulate(found.data, **policy.counting, progress=progress)
         try:
-            safe = sf.protect(table, **policy.protecting, progress=progress)
+            safe: Any = sf.protect(table, **policy.protecting, progress=progress)
         except Infeasible as error:
             cells = error.closest.get("published", ()) if isinstance(error.closest, Mapping) else ()
             error.closest = {"named": [_labels(table, cell) for cell in list(cells)[:NAMED]]}
