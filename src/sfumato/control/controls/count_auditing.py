@@ -3,6 +3,7 @@ attributes", PODS 2000."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import product
@@ -20,7 +21,7 @@ from sfumato.core.parameters import ColumnSet, known_columns
 from sfumato.errors import PolicyError
 
 MOST = 1000  # combinations of values
-SECONDS = 10.0
+SECONDS = 10.0  # for a query, which is refused after them
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,7 @@ class CountAuditing(QueryModel):
 
     Everybody is taken to know the keys of all people, and which values the columns have. As a count may tell by being
     0 or of all, whatever was asked before, only auditing that looks at answers can answer any: it has to be offline.
+    What nobody asked of a person may be ruled out, as one of three values by counts of the other two.
 
     columns: private columns that formulas of counts may use beside keys.
     """
@@ -122,6 +124,7 @@ def _is_certain(counted: np.ndarray, answers: np.ndarray, sizes: np.ndarray, tru
     could = np.asarray(counted.any(axis=2) & ~counted.all(axis=2))
     none: np.ndarray = could.copy()  # as in all tables so far
     every: np.ndarray = could.copy()
+    until = time.monotonic() + SECONDS
 
     def see(table: np.ndarray) -> None:
         found = (counted * table).sum(axis=2)
@@ -142,7 +145,11 @@ def _is_certain(counted: np.ndarray, answers: np.ndarray, sizes: np.ndarray, tru
         """Look for a table where somebody is counted of classes that lack it, and not all of those that are full."""
         aim = (counted & full[:, :, None]).sum(axis=0) - 1.0 * (counted & lacking[:, :, None]).sum(axis=0)
         found = optimize.milp(
-            aim.ravel(), constraints=whole, bounds=limits, integrality=1, options={"time_limit": SECONDS}
+            aim.ravel(),
+            constraints=whole,
+            bounds=limits,
+            integrality=1,
+            options={"time_limit": max(until - time.monotonic(), 0.1)},
         )
         if found.x is None:
             return False
@@ -154,6 +161,8 @@ def _is_certain(counted: np.ndarray, answers: np.ndarray, sizes: np.ndarray, tru
         return True
 
     while (none | every).any():
+        if time.monotonic() > until:
+            return True
         before = none.sum() + every.sum()
         other(none, every)
         if none.sum() + every.sum() < before:
