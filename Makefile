@@ -57,6 +57,7 @@ system:  ## what tests need beside Python: Chromium, PostgreSQL, Java; installed
 fuzz: $(VENV)/.all  ## attack many more generated releases than `make test` does
 	@SFUMATO_FUZZ=20 $(BIN)/python -m pytest -n 2 -o faulthandler_timeout=0 -m "not spark and not postgres" tests/leaks tests/conformance
 	@SFUMATO_FUZZ=20 $(BIN)/python -m pytest -n 2 -o faulthandler_timeout=0 -m "not spark" tests/dp tests/core/test_mechanisms.py
+	@SFUMATO_FUZZ=20 $(BIN)/python -m pytest -n 2 --dist worksteal -o faulthandler_timeout=0 -m "not spark and not postgres" tests/tables tests/criteria/cells
 
 lint: $(VENV)/.all  ## ruff, mypy and the arrows between modules
 	@$(BIN)/ruff check --quiet .

@@ -60,31 +60,40 @@ def given_table(frame: pl.DataFrame, by: Sequence[str] | None, edges: Mapping[st
     assert cells.rows is not None
     row, shape = cells.rows.ravel(), cells.values.shape
 
+    people, largest = contributions(frame, row, shape)
+    if people is None and (numbers == np.rint(numbers)).all() and (numbers < 0).any():
+        raise PolicyError(
+            "a count is negative", got=f"the first in row {int((numbers < 0).argmax()) + 1} of the table",
+            hint=f'of sums, a column "{CONTRIBUTORS}" says how many each cell has',
+        )  # fmt: skip
+    if people is None and not natural:
+        raise ColumnError(f'a table of sums needs a column "{CONTRIBUTORS}"', hint="how many each cell has")
+    counts = (cells.values if people is None else people).astype(np.int64)
+    return StatTable(
+        made, None if natural else VALUE, counts, cells.values, counts, largest,
+        np.abs(cells.values), decimals=_decimals(numbers), negative=bool((numbers < 0).any()),
+    )  # fmt: skip
+
+
+def contributions(frame: pl.DataFrame, row: np.ndarray, shape: tuple[int, ...]) -> tuple[np.ndarray | None, np.ndarray]:
+    """How many contributors each cell has, where the frame says so, and its largest contributions, as far as it does.
+
+    `row`: of each cell in the frame.
+    """
+
     def column(name: str) -> np.ndarray:
         found = frame.get_column(name).cast(pl.Float64, strict=False)
         if found.null_count() or (found < 0).any():
             raise ColumnError(f'"{name}" needs a number of 0 and more for each cell')
         return found.to_numpy()[row].reshape(shape)
 
-    people = column(CONTRIBUTORS) if CONTRIBUTORS in frame.columns else cells.values if natural else None
-    if people is None and (numbers == np.rint(numbers)).all() and (numbers < 0).any():
-        raise PolicyError(
-            "a count is negative", got=f"the first in row {int((numbers < 0).argmax()) + 1} of the table",
-            hint=f'of sums, a column "{CONTRIBUTORS}" says how many each cell has',
-        )  # fmt: skip
-    if people is None:
-        raise ColumnError(f'a table of sums needs a column "{CONTRIBUTORS}"', hint="how many each cell has")
     top = sorted((name for name in frame.columns if LARGEST.match(name)), key=lambda name: int(name[8:]))
-    largest = np.stack([column(name) for name in top], -1) if top else np.zeros((*shape, 0))
     for one, other in pairwise(top):
         if (above := frame.get_column(other).cast(pl.Float64) > frame.get_column(one).cast(pl.Float64)).any():
             raise ColumnError(f'"{other}" is larger than "{one}"',
                               got=f"the first in row {above.arg_max() + 1} of the table")  # type: ignore[operator]  # fmt: skip
-    counts = people.astype(np.int64)
-    return StatTable(
-        made, None if natural else VALUE, counts, cells.values, counts, largest,
-        np.abs(cells.values), decimals=_decimals(numbers), negative=bool((numbers < 0).any()),
-    )  # fmt: skip
+    largest = np.stack([column(name) for name in top], -1) if top else np.zeros((*shape, 0))
+    return column(CONTRIBUTORS) if CONTRIBUTORS in frame.columns else None, largest
 
 
 def off_totals(many: int) -> str:

@@ -46,6 +46,12 @@ class ProtectionProblem:
         return table_sums(self.table)
 
     @cached_property
+    def entries_of_cells(self) -> tuple[np.ndarray, np.ndarray]:
+        """The entries of the sums in order of their cells, and where those of each cell start, and the last end."""
+        order = np.argsort(self.sums.cell, kind="stable")
+        return np.searchsorted(self.sums.cell[order], np.arange(self.value.size + 1)), order
+
+    @cached_property
     def value(self) -> np.ndarray:
         """The value of each cell."""
         return self.table.value.ravel()

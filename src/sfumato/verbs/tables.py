@@ -34,7 +34,7 @@ from sfumato.release.set_manifest import read_set
 from sfumato.tables import CELL_RULES, PROTECTIONS
 from sfumato.tables.before import PROMISES, frame_table, published_folder, tables_before
 from sfumato.tables.count import count_table
-from sfumato.tables.given import columns_of, given_table, is_number, off_totals
+from sfumato.tables.given import columns_of, contributions, given_table, is_number, off_totals
 from sfumato.tables.insiders import insiders_of
 from sfumato.tables.known import Known, auditor
 from sfumato.tables.linked import JointTable, TableSet, joint_table
@@ -250,6 +250,8 @@ def audit_table(
     data: the published table: a frame, or the path of a file, with the columns that it is counted by, `value` (empty
         where hidden) and perhaps `status`; every cell, totals under the label "*". Or the folder of a release. Or a
         list of these: what whoever holds all of them can compute, where cells that are the same in two are one.
+        Its owner can add `contributors`, of
+        each cell, and `largest_1` and so on, its largest contributions, so that contributors are tried too.
     by: the columns that it is counted by; all others than `value` and `status` unless given.
     hierarchies: of columns with subtotals, the label above each, as {"town": {"Rome": "Italy"}}.
     whole: whether cells are natural numbers; unless given, whether those that are published are.
@@ -284,7 +286,12 @@ def audit_table(
             got=f'the first along "{first.dimension}", in row {(first.row or 0) + 1} of the table',
             hint="name the hierarchies of columns with subtotals",
         )
-    return audit_cells(cells)
+    assert cells.rows is not None
+    people, largest = contributions(frame, cells.rows.ravel(), cells.values.shape)
+    if people is None or not (natural or largest.shape[-1]):
+        return audit_cells(cells)
+    own = largest if largest.shape[-1] and least >= 0 and not (cells.values < 0).any() else None
+    return audit_cells(cells, contributors=people.astype(np.int64), largest=own)
 
 
 def _published(data: Any) -> pl.DataFrame:

@@ -12,7 +12,7 @@ from sfumato.criteria.cells.intervals import outsider_ranges
 from sfumato.criteria.cells.published import PublishedCells, TableDimension
 from sfumato.errors import PolicyError
 from tests.criteria.cells.enumerated import fitting_tables, flat, nested, numbered, random_table, with_totals
-from tests.fuzz import examples
+from tests.fuzz import FUZZ, examples
 
 PERSONS = np.array([[21, 2, 1, 7, 3, 8], [10, 1, 1, 7, 1, 0], [11, 1, 0, 0, 2, 8]], float)
 SEVEN = [(0, 1), (0, 2), (1, 1), (1, 2), (1, 4), (2, 1), (2, 4)]
@@ -107,7 +107,7 @@ def test_contributors_by_enumeration() -> None:
         (nested("a", 2, 1), nested("b", 1, 2)),
     )
     attackers = 0
-    for i in range(120):
+    for i in range(120 * FUZZ):
         published, true = random_table(shapes[i % 4], rng, most=2, share=0.5)
         if fitting_tables(published, most=40_000) is None:
             continue

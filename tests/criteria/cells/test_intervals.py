@@ -11,6 +11,7 @@ from sfumato.criteria.cells.intervals import has_whole_vertices, outsider_ranges
 from sfumato.criteria.cells.published import PublishedCells
 from sfumato.errors import PolicyError
 from tests.criteria.cells.enumerated import fitting_tables, flat, nested, numbered, random_table
+from tests.fuzz import FUZZ
 
 SHAPES = {
     "one": (numbered("a", 4),),
@@ -40,7 +41,7 @@ def check(published: PublishedCells, true: np.ndarray | None) -> bool:
 def test_enumeration(name: str) -> None:
     rng = np.random.default_rng(len(name))
     done = 0
-    for i in range(25):
+    for i in range(25 * FUZZ):
         published, true = random_table(SHAPES[name], rng, share=rng.uniform(0.2, 0.9))
         done += check(published, true if i % 2 else None)
     assert done > 10

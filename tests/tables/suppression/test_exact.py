@@ -53,7 +53,7 @@ def test_every_small_table(people: bool) -> None:
         check(problem_of(table_of(counts), audit="cycles", people=people))
 
 
-@pytest.mark.parametrize("seed", range(8 * FUZZ))
+@pytest.mark.parametrize("seed", range(8 if FUZZ == 1 else 250 * FUZZ))
 def test_random_tables(seed: int) -> None:
     """The same of larger tables, with more empty cells, and costs of their own."""
     rng = np.random.default_rng(seed)

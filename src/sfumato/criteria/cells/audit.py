@@ -161,11 +161,12 @@ def requirement(
 def known_values(
     published: PublishedCells, contributors: np.ndarray, true: np.ndarray | None, largest: np.ndarray | None = None
 ) -> np.ndarray:
-    """The values of the hidden cells as those know them who are alone in one: of counts, how many they are."""
-    if true is None and not published.whole:
-        if largest is None:
-            raise PolicyError("contributors know values, and the true values are not given")
-        true = largest.reshape(*published.values.shape, -1).sum(-1)  # all of it, where few contribute
+    """The values of the hidden cells as those know them who are alone in one: what they contribute, or of counts how
+    many they are."""
+    if true is None and largest is not None:
+        true = largest.reshape(*published.values.shape, -1).sum(-1)
+    elif true is None and not published.whole:
+        raise PolicyError("contributors know values, and the true values are not given")
     return (contributors if true is None else true).reshape(-1)[published.hidden_cells].astype(float)
 
 

@@ -87,6 +87,8 @@ class PieceAttacker:
         self.row = piece.row
         self.none = np.zeros(n)
         self.reach = max(1.0, float(np.max([*piece.below, *piece.above], initial=1.0))) * 1e4
+        self.needs: dict[tuple[int, int, Who], float] = {}
+        self.shared = bool(piece.insiders.shares.any())
         self.owned: dict[Who, np.ndarray] = {}
         self.seen: dict[tuple[int, int, Who], np.ndarray] = {}
 
@@ -118,12 +120,15 @@ class PieceAttacker:
         """How far cell i has to be able to deviate: above its value for 1, below it for -1; no further than what
         somebody has in it."""
         need = float((self.piece.above if way > 0 else self.piece.below)[i])
+        if who and (i, way, who) in self.needs:
+            return self.needs[i, way, who]
         if who:
             known = self.piece.insiders
             of = known.entries(who)
             if len(who) > 1 and i in self.own(who):
                 return 0.0
             need = min([need, *(known.up if way > 0 else known.down)[of[known.cell[of] == i]].tolist()])
+            self.needs[i, way, who] = need
         return need
 
     def touched(self, y: np.ndarray, need: float) -> np.ndarray:
@@ -180,7 +185,7 @@ class PieceAttacker:
         need = self.need(i, way, who)
         if not who and len(self.piece.insiders.who) and (y := self.against_all(i, way, x)) is not None:
             return y
-        room = self.wary_room if wary and not who else self.room(who)
+        room = self.wary_room if wary else self.room(who)
         for most in (need,) if narrow else (need, self.reach):
             y, _ = self.deviation(i, way, x, most, room)
             if way * y[i] >= need * (1 - TIES):

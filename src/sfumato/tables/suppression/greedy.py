@@ -15,10 +15,11 @@ from sfumato.core.progress import check_cancelled
 from sfumato.tables.suppression.attack import OUTSIDER, TIES, Mover, Piece, PieceAttacker, Who
 
 MOST_MOVES = 2_000  # deviations that are kept
+MOST_TRIED = 100  # of these, the last ones, that are tried for a task
 Task = tuple[int, int, Who]  # a cell, the way it has to be able to move, and who attacks
 
 
-class Moves:
+class KnownMoves:
     """Deviations that are known, a column each, with the number of published cells that each would move."""
 
     def __init__(self, cells: int) -> None:
@@ -77,10 +78,10 @@ class Pattern:
 
     def __init__(
         self, piece: Piece, attacker: PieceAttacker | None = None, mover: Mover | None = None,
-        moves: Moves | None = None,
+        moves: KnownMoves | None = None,
     ) -> None:  # fmt: skip
         self.piece, self.attacker, self.mover = piece, attacker or PieceAttacker(piece), mover or Mover(piece)
-        self.hidden, self.moves = piece.forced.copy(), moves or Moves(len(piece))
+        self.hidden, self.moves = piece.forced.copy(), moves or KnownMoves(len(piece))
         self.times = self.moves.times
         self.last: dict[Task, int] = {}
         self.others: dict[Task, tuple[int, list[Task]]] = {}  # what has to be met beside a task, as it is met by a move
@@ -103,8 +104,8 @@ class Pattern:
         if at is not None and not self.moves.published[at]:
             return True
         need = self.attacker.need(i, way, who)
-        fits = self.moves.fitting(i, way, need * (1 - TIES))
-        wary = task not in self.bold
+        fits = self.moves.fitting(i, way, need * (1 - TIES))[:MOST_TRIED]
+        wary = not who and task not in self.bold and self.attacker.shared
         if len(fits) and (who or wary):
             fits = fits[self.possible(fits, i, way, who, need)]
         if len(fits):
@@ -180,7 +181,7 @@ class Pattern:
         reach = np.minimum(np.maximum(piece.up, piece.down), need)
         price = np.where(self.hidden, 0.0, piece.cost / np.maximum(reach, need * 1e-6))
         moved = None
-        if not who and task not in self.bold:
+        if not who and self.attacker.shared and task not in self.bold:
             moved = self.mover.move(i, way, price, self.attacker.wary_room, need)
             if moved is None:
                 self.bold.add(task)

@@ -30,11 +30,10 @@ def whole_piece(problem: ProtectionProblem) -> Piece:
 
 def subtable(problem: ProtectionProblem, cells: np.ndarray) -> Piece:
     """Some cells, and the sums that lie among them."""
-    flat = np.zeros(problem.value.size, np.bool_)
-    flat[cells] = True
-    sums = problem.sums
-    lacks = np.bincount(sums.row[~flat[sums.cell]], minlength=len(sums)) > 0
-    return _piece(problem, np.flatnonzero(flat), np.flatnonzero(~lacks))
+    cells, sums = np.unique(cells), problem.sums
+    first, entry = problem.entries_of_cells
+    rows, often = np.unique(sums.row[entry[_ranges(first[cells], first[cells + 1])]], return_counts=True)
+    return _piece(problem, cells, rows[often == np.diff(sums.start)[rows]])
 
 
 def piece_of(problem: ProtectionProblem, cells: np.ndarray) -> Piece:
@@ -47,11 +46,10 @@ def _piece(problem: ProtectionProblem, cells: np.ndarray, rows: np.ndarray) -> P
     cells = cells[(problem.candidate | problem.forced)[cells]]
     place = np.full(problem.value.size, -1)
     place[cells] = np.arange(len(cells))
-    chosen = np.zeros(len(sums), np.bool_)
-    chosen[rows] = True
-    entry = np.flatnonzero(chosen[sums.row])
-    entry = entry[place[sums.cell[entry]] >= 0]
-    width = np.bincount(sums.row[entry], minlength=len(sums))[rows]
+    entry = _ranges(sums.start[rows], sums.start[rows + 1])
+    of = np.repeat(np.arange(len(rows)), np.diff(sums.start)[rows])
+    there = place[sums.cell[entry]] >= 0
+    entry, width = entry[there], np.bincount(of[there], minlength=len(rows))
     start = np.concatenate([[0], np.cumsum(width[width > 0])]).astype(np.int64)
     value, primary = problem.value[cells], problem.primary.cells.ravel()[cells]
     down, up = np.maximum(value - problem.least[cells], 0), np.maximum(problem.most[cells] - value, 0)
@@ -60,6 +58,12 @@ def _piece(problem: ProtectionProblem, cells: np.ndarray, rows: np.ndarray) -> P
         cells, start, place[sums.cell[entry]], sums.sign[entry], down, up, below, above, problem.cost[cells],
         problem.forced[cells], problem.known_by.within(place),
     )  # fmt: skip
+
+
+def _ranges(first: np.ndarray, end: np.ndarray) -> np.ndarray:
+    """The numbers of several ranges, one after the other."""
+    often = end - first
+    return np.arange(int(often.sum())) + np.repeat(first - np.cumsum(often) + often, often)
 
 
 def families(dimension: Dimension) -> list[np.ndarray]:
