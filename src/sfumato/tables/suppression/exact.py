@@ -11,7 +11,7 @@ import numpy as np
 from sfumato.core.parameters import Real, check_fields
 from sfumato.tables.protection import ProtectedCells, ProtectionProblem
 from sfumato.tables.suppression.attack import CapacityCut, Mover, Piece, PieceAttacker
-from sfumato.tables.suppression.greedy import Moves, Pattern
+from sfumato.tables.suppression.greedy import KnownMoves, Pattern
 from sfumato.tables.suppression.master import Master
 from sfumato.tables.suppression.modular import ModularPattern
 from sfumato.tables.suppression.pieces import everything, whole_piece
@@ -78,7 +78,7 @@ class _Run:
 
     def __init__(self, audited: Audited, master: Master, best: np.ndarray, until: float) -> None:
         self.audited, self.problem, self.master, self.until = audited, audited.problem, master, until
-        self.piece, self.mover, self.moves = master.piece, Mover(master.piece), Moves(len(master.piece))
+        self.piece, self.mover, self.moves = master.piece, Mover(master.piece), KnownMoves(len(master.piece))
         self.best, self.bound, self.gaps = best, 0.0, list(GAPS)
 
     @property

@@ -19,7 +19,7 @@ MOST_TRIED = 100  # of these, the last ones, that are tried for a task
 Task = tuple[int, int, Who]  # a cell, the way it has to be able to move, and who attacks
 
 
-class Moves:
+class KnownMoves:
     """Deviations that are known, a column each, with the number of published cells that each would move."""
 
     def __init__(self, cells: int) -> None:
@@ -78,10 +78,10 @@ class Pattern:
 
     def __init__(
         self, piece: Piece, attacker: PieceAttacker | None = None, mover: Mover | None = None,
-        moves: Moves | None = None,
+        moves: KnownMoves | None = None,
     ) -> None:  # fmt: skip
         self.piece, self.attacker, self.mover = piece, attacker or PieceAttacker(piece), mover or Mover(piece)
-        self.hidden, self.moves = piece.forced.copy(), moves or Moves(len(piece))
+        self.hidden, self.moves = piece.forced.copy(), moves or KnownMoves(len(piece))
         self.times = self.moves.times
         self.last: dict[Task, int] = {}
         self.others: dict[Task, tuple[int, list[Task]]] = {}  # what has to be met beside a task, as it is met by a move
