@@ -109,14 +109,14 @@ def is_safe(table: StatTable, method: Any, how: dict[str, Any]) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=10 if FUZZ == 1 else 500 * FUZZ, **SETTINGS)
+@settings(max_examples=6 if FUZZ == 1 else 500 * FUZZ, **SETTINGS)
 @given(tables(), st.sampled_from(HEURISTICS))
 def test_heuristics_are_safe(made: tuple[StatTable, dict[str, Any]], method: str) -> None:
     is_safe(made[0], sf.Modular(5) if method == "modular" else method, made[1])
 
 
 @pytest.mark.slow
-@settings(max_examples=4 if FUZZ == 1 else 15 * FUZZ, **SETTINGS)
+@settings(max_examples=3 if FUZZ == 1 else 15 * FUZZ, **SETTINGS)
 @given(tables())
 def test_exact_is_safe(made: tuple[StatTable, dict[str, Any]]) -> None:
     is_safe(made[0], sf.Exact(20), made[1])
