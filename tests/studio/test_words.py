@@ -31,8 +31,8 @@ SAID_BY = [
 # Of the shell, or of Python alone.
 NOT_SHOWN = {
     "studio/server.py", "criteria/audit.py", "criteria/named.py", "hierarchies/spec.py", "policyfile/dump.py",
-    "policyfile/baskets.py", "policyfile/stream.py", "policyfile/control.py", "search/mondrian/goals.py", "pseudonyms/rotation.py",
-    "synthetic/combining.py", "synthetic/model.py", "tables/given.py",
+    "policyfile/baskets.py", "policyfile/stream.py", "policyfile/control.py", "search/mondrian/goals.py",
+    "pseudonyms/rotation.py", "synthetic/combining.py", "synthetic/model.py", "tables/given.py",
     "policyfile/fragments.py", "policyfile/mine.py", "pseudonyms/sealed_cells.py", "search/fragments/slicing.py",
     *(f"criteria/sets/{name}.py" for name in ("fragmentation", "l_diverse_slicing", "loose_association")),
 }  # fmt: skip
