@@ -38,7 +38,7 @@ demo: $(VENV)/.core  ## install the core alone and make a first release in out/d
 	@echo "The report is $(CURDIR)/out/demo/report.html"
 
 test: lint system  ## lint, then every test
-	@$(BIN)/python -m pytest -n 2 --dist loadgroup --max-worker-restart=0 -m ""
+	@$(BIN)/python -m pytest -n 3 --dist loadgroup --max-worker-restart=0 -m ""
 
 system:  ## what tests need beside Python: Chromium, PostgreSQL, Java; installed by apt-get where root runs this
 	@needs=""; has() { for one; do if command -v "$$one" > /dev/null; then return 0; fi; done; return 1; }; \
