@@ -117,6 +117,34 @@ def test_extremes_determine_nobody(seed, auditing) -> None:
         assert (apart != apart[0]).any(axis=0).all()
 
 
+@pytest.mark.parametrize("size", [1e17, -1e17, 1e-300])
+def test_extremes_of_any_size_determine_nobody(size) -> None:
+    one = database([3.0, 5.0, size, 2.0], sf.ExtremeAuditing())
+    kind = "max" if size > 1 else "min"
+    assert told(one, (kind, (0, 1, 2))) is not None
+    assert told(one, (kind, (0, 1, 3))) is None  # another answer would leave the first to the third person
+
+
+def test_sums_tell_nothing_but_sums() -> None:
+    """Pairs that no set divides: whatever their parts are, all sums and means are the same to the last digit."""
+    pairs = [(3.1, 4.4), (0.7, 2.6), (8.3, 1.6)], [(0.2, 7.3), (1.9, 1.4), (5.7, 4.2)]
+    said = []
+    for table in pairs:
+        one = database([a for a, _ in table] + [b for _, b in table], sf.SumAuditing())
+        sets = [part for size in (1, 2, 3) for part in combinations(range(3), size)]
+        both = [(*part, *(i + 3 for i in part)) for part in sets]
+        said.append([told(one, (kind, rows)) for kind in ("sum", "mean") for rows in both])
+    assert said[0] == said[1]
+    assert said[0][0] == 7.5
+
+
+def test_refusals_of_extremes_do_not_tell_what_rounding_hides(recwarn) -> None:
+    with pytest.raises(PolicyError, match="what rounding hides"):
+        database([1, 2, 3], sf.ExtremeAuditing(), sf.RoundedAnswers(5))
+    database([1, 2, 3], sf.ExtremeAuditing(), sf.RoundedAnswers(5), auditing="offline")
+    database([1, 2, 3], sf.SumAuditing(), sf.RoundedAnswers(5))
+
+
 @pytest.mark.parametrize("seed", range(4 * FUZZ))
 @pytest.mark.parametrize("kinds", [("sum", "mean"), ("max", "min"), ("max", "sum")], ids="-".join)
 def test_refusals_tell_nothing(seed, kinds) -> None:

@@ -344,6 +344,8 @@ def test_settings_that_make_no_sense() -> None:
         made(values=["wages"])
     with pytest.raises(ColumnError, match="no finite number"):
         made(data={"row": [1, 2], "wage": [1.0, None]})
+    with pytest.raises(ColumnError, match="too large to add up"):
+        made(data={"row": [1, 2], "wage": [1.7e308, 1.0]})
     with pytest.raises(ColumnError, match="has no numbers"):
         made(data={"row": [1, 2], "wage": ["a", "b"]})
     with pytest.raises(EmptyTable):
@@ -352,6 +354,11 @@ def test_settings_that_make_no_sense() -> None:
         sf.QuerySetSize(0)
     with pytest.raises(PolicyError, match="unknown users"):
         made(users="alone")
+
+
+def test_zero_has_no_sign() -> None:
+    zeros = sf.StatisticalDatabase({"row": [1, 2], "wage": [-0.0, -0.0]}, controls="extreme-auditing", values=["wage"])
+    assert str(zeros.ask("max wage").value) == "0.0"
 
 
 def test_a_control_by_its_name() -> None:

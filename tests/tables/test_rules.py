@@ -81,6 +81,13 @@ def test_several_rules_give_the_widest_protection_and_the_first_name() -> None:
     assert found.above[1] == pytest.approx(18)  # 40% of 70, less the rest
 
 
+def test_an_unsafe_sum_of_nothing_is_hidden() -> None:
+    data = {"sex": list("ffffffmmmmmm"), "age": list("yyyyyoyyyooo"), "pay": [3, 3, 3, 3, 4, 0, 3, 3, 3, 7, 7, 6]}
+    safe = sf.protect(sf.tabulate(data, by=["sex", "age"], value="pay"), rules=sf.MinimumFrequency(3))
+    assert safe.data.filter(sex="f", age="o")["value"].to_list() == [None]
+    assert safe.audit().exposed == 0
+
+
 @pytest.mark.parametrize(
     "make",
     [

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from sfumato.control.controls import QUERY_CONTROLS, CountAuditing, RandomSample, SumAuditing
+from sfumato.control.controls import QUERY_CONTROLS, CountAuditing, RandomSample, RoundedAnswers, SumAuditing
 from sfumato.control.controls.mixed import MixedKinds
 from sfumato.control.controls.model import OFFLINE, SIMULATABLE, AskedSet, ControlState, QueryControl, Setting
 from sfumato.control.log import Journal, LoggedQuery, QueryLog
-from sfumato.control.query import COUNT, SetQuery, parse_set_query
-from sfumato.control.table import changed_people, numbers_of, people_of, read_people
+from sfumato.control.query import COUNT, MAX, MIN, SetQuery, parse_set_query
+from sfumato.control.table import changed_people, decimals_of, numbers_of, people_of, read_people
 from sfumato.core.parameters import column_names, known_columns, mapping, one_of, real_number, whole_number
 from sfumato.core.wording import listed as listed_words
 from sfumato.errors import ColumnError, PolicyError, QueryRefused, ReadError, warn
@@ -99,6 +99,7 @@ class StatisticalDatabase:
         self._columns(table, values, keys)
         self._names, people = people_of(table, person, {})
         self._numbers = {name: numbers_of(table, name) for name in self.values}
+        self._decimals = {name: decimals_of(numbers) for name, numbers in self._numbers.items()}
         ends = self._bounds(bounds)
         self._snapshot, self._asked_so_far = 1, 0
         self._journal = None if log is None else Journal(log, table, self.columns)
@@ -133,6 +134,10 @@ class StatisticalDatabase:
         if self.audits and samples:
             what = "answers that are estimated from samples cannot be audited"
             raise PolicyError(what, hint="leave out the sample, or the auditing")
+        rounded = any(isinstance(one, RoundedAnswers) for one in self.controls)
+        if rounded and {MIN, MAX} & self.audits and self.auditing == SIMULATABLE:
+            what = "refusals of audited extremes would tell of the answers what rounding hides"
+            raise PolicyError(what, hint='leave out the rounding, or give auditing="offline"')
 
     def _columns(self, table: pl.DataFrame, values: Iterable[str], keys: Iterable[str] | None) -> None:
         """Which columns are keys, values, and counted only."""
@@ -225,7 +230,9 @@ class StatisticalDatabase:
         inside = np.zeros(self._setting.everybody, np.bool_)
         inside[members] = True
         values = None if query.column is None else self._numbers[query.column][rows]
-        answer = query.exact(members if values is None else values) if len(members) or query.kind == COUNT else 0.0
+        answer = 0.0
+        if len(members) or query.kind == COUNT:
+            answer = query.exact(members if values is None else values, self._decimals.get(query.column or ""))
         looked = answer if self.auditing == OFFLINE else None
         return AskedSet(query, inside, members, rows, self._snapshot, looked), values, answer
 
@@ -295,6 +302,7 @@ class StatisticalDatabase:
                 return False
             numbers = {name: numbers_of(table, name) for name in self.values}
             self._names, self._numbers = names, numbers
+            self._decimals = {name: decimals_of(own) for name, own in numbers.items()}
             self._setting = replace(old, table=table, people=people, everybody=len(names))
             self._snapshot += 1
             for states in self._states.values():

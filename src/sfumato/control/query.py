@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import shlex
 from dataclasses import dataclass
@@ -17,6 +18,19 @@ COUNT, SUM, MEAN, MIN, MAX = "count", "sum", "mean", "min", "max"
 KINDS = (COUNT, SUM, MEAN, MIN, MAX)
 ALL_ROWS = Formula()
 EXAMPLE = '"count where age > 40 and not (sex = F)", "sum wage where region = north"'
+
+
+def added_up(values: np.ndarray, decimals: int | None) -> float:
+    """A sum that tells nothing but the sum: floats that are added one by one are off by a little, which depends on each
+    of them, and over many sets gives them away.
+
+    >>> added_up(np.array([0.1, 0.2]), 1), added_up(np.array([1e16, 1.0, -1e16]), None)
+    (0.3, 1.0)
+    """
+    if decimals is None:
+        return math.fsum(values)
+    scale = 10.0**decimals
+    return float(np.rint(values * scale).sum() / scale)
 
 
 @dataclass(frozen=True)
@@ -50,15 +64,18 @@ class SetQuery:
         own = () if self.column is None else (self.column,)
         return tuple(dict.fromkeys((*own, *self.where.columns)))
 
-    def exact(self, values: np.ndarray) -> float:
-        """The true answer, of the values of those who are meant; of a count, of anything that is as long."""
+    def exact(self, values: np.ndarray, decimals: int | None = None) -> float:
+        """The true answer, of the values of those who are meant, which have so many decimals; of a count, of anything
+        that is as long."""
         if self.kind == COUNT:
             return float(len(values))
         if self.kind == SUM:
-            return float(values.sum())
+            return added_up(values, decimals)
         if not len(values):
             raise PolicyError(f"a {self.kind} of nobody")
-        return float(values.mean() if self.kind == MEAN else values.min() if self.kind == MIN else values.max())
+        if self.kind == MEAN:
+            return added_up(values, decimals) / len(values)
+        return float(values.min() if self.kind == MIN else values.max())
 
     def __str__(self) -> str:
         head = self.kind if self.column is None else f"{self.kind} {shlex.quote(self.column)}"

@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from sfumato.core.masked import typed
+from sfumato.core.masked import LARGEST, typed
 from sfumato.core.parameters import known_columns
 from sfumato.core.printed import plain_values
 from sfumato.engines.files.read import read
 from sfumato.engines.tables import engine_of
 from sfumato.errors import ColumnError, EmptyTable
+
+MOST_DECIMALS, EXACT = 9, 2.0**52
 
 
 def read_people(data: Any) -> pl.DataFrame:
@@ -35,7 +37,26 @@ def numbers_of(table: pl.DataFrame, name: str) -> np.ndarray:
     if found.null_count() or not bool(found.is_finite().all()):
         what = f'some rows of "{name}" have no finite number'
         raise ColumnError(what, hint="answers would tell who has none: drop these rows, or fill them")
-    return found.to_numpy()
+    if bool((found.abs() > LARGEST).any()):
+        raise ColumnError(f'"{name}" has values too large to add up', allowed=f"up to {LARGEST:g}")
+    made: np.ndarray = found.to_numpy() + 0.0  # no minus zero, which would tell of whom it is
+    return made
+
+
+def decimals_of(values: np.ndarray) -> int | None:
+    """How many decimals values have, all sums of which are then exact once they are whole numbers of the last one; None
+    where there is no such number.
+
+    >>> decimals_of(np.array([0.1, 2.25])), decimals_of(np.array([1 / 3]))
+    (2, None)
+    """
+    for decimals in range(MOST_DECIMALS + 1):
+        scale = 10.0**decimals
+        if np.abs(values).sum() * scale >= EXACT:
+            return None
+        if (np.rint(values * scale) / scale == values).all():
+            return decimals
+    return None
 
 
 def people_of(table: pl.DataFrame, person: str | None, known: Mapping[Any, int]) -> tuple[dict[Any, int], np.ndarray]:

@@ -87,11 +87,12 @@ class Extremes:
         return found
 
     def candidates(self) -> np.ndarray:
-        """Answers that stand for all that may come: those that were told, one between each two, one beyond each end."""
+        """Answers that stand for all that may come: those that were told, and the numbers next to each, however large,
+        one of which is between each two, and one beyond each end."""
         told = np.unique(np.append(self.sides[0].answers, -self.sides[1].answers))
         if not len(told):
             return np.zeros(1)
-        return np.concatenate((told, (told[1:] + told[:-1]) / 2, [told[0] - 1, told[-1] + 1]))
+        return np.unique([told, np.nextafter(told, -np.inf), np.nextafter(told, np.inf)])
 
     def determines(self, inside: np.ndarray, least: bool, answers: np.ndarray) -> bool:
         """Whether one of some answers may come, and would leave somebody's value certain."""

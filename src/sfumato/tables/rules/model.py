@@ -82,7 +82,8 @@ class Primary:
 
 
 def primary_cells(rules: Sequence[CellRule], table: StatTable) -> Primary:
-    """The cells that any of the rules finds, each with the widest protection that one asks for."""
+    """The cells that any of the rules finds, each with the widest protection that one asks for; an unsafe sum of 0, of
+    which a share is nothing, may not be computed either."""
     rule = np.full(table.value.shape, -1, np.int8)
     below, above, zeros = np.zeros(table.value.shape), np.zeros(table.value.shape), False
     for number, one in enumerate(rules):
@@ -90,7 +91,8 @@ def primary_cells(rules: Sequence[CellRule], table: StatTable) -> Primary:
         rule[unsafe.cells & (rule < 0)] = number
         below, above = np.maximum(below, unsafe.below), np.maximum(above, unsafe.above)
         zeros |= unsafe.zeros
-    return Primary(rule, below, above, zeros)
+    nothing = np.where((rule >= 0) & (below == 0) & (above == 0), 10.0**-table.decimals, 0.0)
+    return Primary(rule, below + nothing, above + nothing, zeros)
 
 
 def also_hidden(primary: Primary, cells: np.ndarray, table: StatTable) -> Primary:
