@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import numpy as np
 import polars as pl
 import pytest
@@ -114,3 +116,10 @@ def test_queries() -> None:
 def test_refused_queries(text, why) -> None:
     with pytest.raises(PolicyError, match=why):
         parse_set_query(text)
+
+
+def test_a_time_with_a_zone_is_compared_with_such() -> None:
+    moments = pl.DataFrame({"at": [datetime(2026, 5, 1, tzinfo=UTC), datetime(2026, 5, 3, tzinfo=UTC)]})
+    assert parse_formula("at > 2026-05-02T00:00:00+00:00").rows(moments).tolist() == [False, True]
+    with pytest.raises(PolicyError, match="with its zone"):
+        parse_formula("at > 2026-05-02").rows(moments)

@@ -175,6 +175,15 @@ def test_a_hole_between_tables_breaks_the_folder(safe: Any, tmp_path: Path) -> N
     assert "1 difference of fewer than 5 people" in notes["linked-hidden-cells"]
 
 
+def test_files_that_changed_places_break_the_folder(safe: Any, tmp_path: Path) -> None:
+    folder = safe.save(tmp_path / "out")
+    one, other = (folder / f"{name}.csv" for name in ("county", "size"))
+    text = one.read_text()
+    one.write_text(other.read_text())
+    other.write_text(text)
+    assert sf.verify(folder).outcome == "broken"
+
+
 def test_the_next_table_is_made_consistent_with_the_one_before(county: Any, size: Any, tmp_path: Path) -> None:
     first = sf.protect(county, rules=RULE).save(tmp_path / "first")
     made = sf.protect(size, rules=RULE, beside=first)

@@ -251,11 +251,17 @@ def typed_value(text: str, name: str, dtype: pl.DataType) -> Any:
             raise ValueError
         if dtype.is_temporal():
             kind: Any = dt.date if dtype == pl.Date else dt.time if dtype == pl.Time else dt.datetime
-            return kind.fromisoformat(text)
+            moment = kind.fromisoformat(text)
+            zoned = getattr(dtype, "time_zone", None) is not None
+            if kind is dt.datetime and zoned != (moment.tzinfo is not None):
+                raise ValueError
+            return moment
     except (ValueError, KeyError, TypeError):
         if dtype == pl.Duration:
             hint = "make it a number, of days or seconds"
             raise PolicyError(f'"{name}" is a span of time, which no filter compares', hint=hint) from None
         wanted = "a number" if dtype.is_numeric() else "true or false" if dtype == pl.Boolean else "an ISO date or time"
+        if getattr(dtype, "time_zone", None) is not None:
+            wanted += " with its zone"
         raise PolicyError(f'"{name}" is compared with what is not {wanted}', got=repr(text)) from None
     return text

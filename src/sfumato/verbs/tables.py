@@ -164,7 +164,8 @@ def protect(
         least, which is reckoned with; "hide" may hide them.
     publish, hide: cells that must be published, or hidden: a list of labels by column, each of which means all cells
         with them, as [{"sex": "*"}].
-    coalition: contributors who are all of a cell know it, and may not learn another; how many together, 0 for none.
+    coalition: contributors who are all of a cell know it, and may not learn another unsafe one; how many together,
+        0 for none.
     flags: publish which cells are unsafe and which are hidden for their sake. Everybody then knows of an unsafe count
         that it is small, which is reckoned with, and hides more; of people and `MinimumFrequency` alone.
     progress: as for `anonymize`.

@@ -20,7 +20,7 @@ from sfumato.criteria.cells.published import PublishedCells
 from sfumato.criteria.sets.hidden_cells import linked_of
 from sfumato.criteria.sets.model import SetModel
 from sfumato.criteria.sets.published import PublishedSet
-from sfumato.errors import PolicyError
+from sfumato.errors import HierarchyError, PolicyError
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,10 @@ class LinkedHiddenCells(SetModel):
         """What the published tables say: how many hidden cells have one value alone that fits, and how many differences
         are known to be of a few people."""
         tables = self.tables(published)
-        cells = joined(tables, self.whole, self.least)
+        try:
+            cells = joined(tables, self.whole, self.least)
+        except HierarchyError as error:
+            raise PolicyError(error.what) from None
         found = audit_linked(cells)
         few = 0 if self.n is None else len(few_in_differences(cells, self.n))
         note = f"{count(few, 'difference')} of fewer than {self.n} people" if few else None

@@ -26,8 +26,8 @@ class StatedCells(SetModel):
     Parameters: `rules`, what each rule says; `coalition`, how many contributors who are all of a cell were tried, 0 for
     none.
 
-    >>> StatedCells(["A cell has at least 3 people."], 1).sentence()
-    'Of every cell that is not hidden: A cell has at least 3 people. Nobody who is alone in a cell learns another.'
+    >>> StatedCells(["Cells have 3 people."], 1).sentence()
+    'Of every cell that is not hidden: Cells have 3 people. Nobody who is alone in a cell learns another unsafe one.'
     """
 
     rules: Annotated[Sequence[str], Declared()]
@@ -49,9 +49,8 @@ class StatedCells(SetModel):
 
     def sentence(self) -> str:
         """The promise in words."""
-        who = {0: "", 1: " Nobody who is alone in a cell learns another."}.get(
-            self.coalition, f" No {count(self.coalition, 'contributor')} who are all of a cell learn another."
-        )
+        many = f"No {count(self.coalition, 'contributor')} who are all of a cell learn another unsafe one."
+        who = {0: "", 1: " Nobody who is alone in a cell learns another unsafe one."}.get(self.coalition, f" {many}")
         return f"Of every cell that is not hidden: {' '.join(self.rules)}{who}"
 
     def audit(self, published: PublishedSet) -> Finding:
