@@ -18,7 +18,7 @@ from sfumato.tables.suppression.pieces import everything, whole_piece
 from sfumato.tables.suppression.repair import MOST_WHOLE, Audited, repair
 
 GAPS = (0.05, 0.01, 0.0)  # shares of the cost that integer programs are solved to, one after the other
-FIRST = 0.3  # share of the time for the first pattern of a large table
+FIRST = 0.5  # share of the time for the first pattern
 MOST_GROWN = 300  # audits that one failing pattern is grown by
 
 
@@ -67,10 +67,11 @@ def first_pattern(
     greedy = Pattern(piece, attacker)
     tasks = greedy.tasks()
     greedy.protect(tasks)
-    greedy.drop(tasks)
+    greedy.drop(tasks, None, until)
+    in_time = time.monotonic() < until
     hidden = np.zeros(len(most), np.bool_)
     hidden[piece.cell[greedy.hidden]] = True
-    return repair(audited, hidden, most), True
+    return repair(audited, hidden, most), in_time
 
 
 class _Run:
