@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import shlex
 from dataclasses import dataclass
@@ -55,10 +56,16 @@ class SetQuery:
         if self.kind == COUNT:
             return float(len(values))
         if self.kind == SUM:
-            return float(values.sum())
+            return math.fsum(values.tolist())  # rounded once, whatever the order of rows
         if not len(values):
             raise PolicyError(f"a {self.kind} of nobody")
-        return float(values.mean() if self.kind == MEAN else values.min() if self.kind == MIN else values.max())
+        return float(
+            math.fsum(values.tolist()) / len(values)
+            if self.kind == MEAN
+            else values.min()
+            if self.kind == MIN
+            else values.max()
+        )
 
     def __str__(self) -> str:
         head = self.kind if self.column is None else f"{self.kind} {shlex.quote(self.column)}"
@@ -81,5 +88,6 @@ def parse_set_query(text: Any) -> SetQuery:
     if rest and not rest[0].strip():
         raise PolicyError("a query ends after where", got=repr(text), allowed=EXAMPLE)
     if len(columns) > 1:
-        raise PolicyError(f"a {kind} is of one column", got=", ".join(columns), allowed=EXAMPLE)
+        hint = f'a name with spaces stands in quotes: {kind} "{" ".join(columns)}"'
+        raise PolicyError(f"a {kind} is of one column", got=", ".join(columns), allowed=EXAMPLE, hint=hint)
     return SetQuery(kind.lower(), columns[0] if columns else None, parse_formula(rest[0].strip() if rest else ""))

@@ -288,7 +288,9 @@ def _tell(fault: Mapping[str, Any], table: str, key: str, known: Mapping[str, An
     if fault["type"] == "missing":
         faults.tell(f"{key} is missing; {faults.places.ask(table, key)}", table, key)
     elif fault["type"] == "extra_forbidden":
-        hint = _elsewhere(key) or did_you_mean(key, known) or f"the keys are {', '.join(known)}"
+        hint = (
+            (table != "control" and _elsewhere(key)) or did_you_mean(key, known) or f"the keys are {', '.join(known)}"
+        )
         faults.tell(f'unknown key "{key}"; {hint}', table, key)
     else:
         message = in_our_words(str(fault["msg"]))

@@ -82,18 +82,18 @@ class LinkedHiddenCells(SetModel):
         """What the published tables say: how many hidden cells have one value alone that fits, and how many differences
         are known to be of a few people."""
         tables = self.tables(published)
-        cells = joined(tables, self.whole, self.least)
+        cells = joined(tables, self.whole)
         found = audit_linked(cells)
         few = 0 if self.n is None else len(few_in_differences(cells, self.n))
         note = f"{count(few, 'difference')} of fewer than {self.n} people" if few else None
         return Finding(not found.exposed and not few, found.exposed + few, 0, found.exposed + few, note)
 
 
-def joined(tables: Sequence[tuple[LinkedTable, PublishedCells]], whole: bool, least: float | None) -> LinkedCells:
+def joined(tables: Sequence[tuple[LinkedTable, PublishedCells]], whole: bool) -> LinkedCells:
     """The cells of published tables together; a PolicyError where they do not add up."""
     links = link_tables([table for table, _ in tables])
     cells = [cells for _, cells in tables]
-    found = linked_cells(links, cells, whole=whole, least=-np.inf if least is None else least)
+    found = linked_cells(links, cells, whole=whole)
     for (table, _), own in zip(tables, cells, strict=True):
         if faults := own.additivity_faults():
             first = faults[0]
