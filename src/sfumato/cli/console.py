@@ -258,7 +258,7 @@ def notes_at_once() -> Iterator[None]:
             else:
                 told(message, category, *place, **beside)
 
-        warnings.showwarning = show  # type: ignore[assignment]
+        warnings.showwarning = show
         yield
 
 

@@ -10,7 +10,6 @@ import typer
 from sfumato.cli import inputs, options
 from sfumato.cli.console import Progress, notes, say, say_json, tell
 from sfumato.cli.options import PROMISES, ROLES, SEARCH, WRITING, option, output
-from sfumato.core.compiled import warn_of_compiling
 from sfumato.core.wording import count, number
 
 
@@ -53,6 +52,7 @@ def stream(
     With --state a run that was stopped or killed goes on where it was: it loses no row and releases none twice. In a
     policy file the same stands in [stream], with the columns in [roles].
     """
+    from sfumato.core.compiled import warn_of_compiling
     from sfumato.policyfile.stream import check_stream
     from sfumato.verbs.stream import stream as run
 
