@@ -209,9 +209,15 @@ def did_you_mean(name: str, options: Iterable[str]) -> str | None:
 
     >>> did_you_mean("agee", ["age", "zip"])
     'did you mean "age"?'
+    >>> print(did_you_mean("sex", ["sex ", "zip"]))
+    did you mean "sex "? Mind the spaces: in a list of columns it is '"sex "'
     """
     close = difflib.get_close_matches(str(name), [str(option) for option in options], n=2, cutoff=0.6)
-    return "did you mean " + " or ".join(f'"{c}"' for c in close) + "?" if close else None
+    if not close:
+        return None
+    hint = "did you mean " + " or ".join(f'"{c}"' for c in close) + "?"
+    spaced = [c for c in close if c != c.strip()]
+    return hint + (f""" Mind the spaces: in a list of columns it is '"{spaced[0]}"'""" if spaced else "")
 
 
 CALLER: ContextVar[FrameType | None] = ContextVar("caller of a verb that works in a thread of its own", default=None)

@@ -31,6 +31,9 @@ ELSEWHERE = (
     "releases=[second]",
     'previous="first/", or None for the first',
     'state="stream.state"',  # of a streaming frame of Spark
+    'name a column: person="id"',  # of a new snapshot
+    'protect it, and write it by safe.save("earlier/")',  # of what is no path
+    '{"size": [sf.QuerySetSize(3)]}',  # of sf.attack_controls
     "value maps are written by release.value_map().save(path)",
 )
 QUASI = ("--quasi", "age,zip,sex")
@@ -136,6 +139,12 @@ def test_a_refusal_speaks_of_flags(run: Run, patients: Path, tmp_path: Path, arg
     assert done.code == 2
     assert done.err
     assert PYTHON.search(done.err) is None, done.err
+
+
+def test_a_folder_that_exists_names_the_flag(run: Run, patients: Path, tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    done = run("anonymize", "patients.csv", *QUASI, "--k", "4", "-o", "out")
+    assert "choose another folder, or give --overwrite" in done.err
 
 
 def test_a_missing_extra_names_what_to_type() -> None:

@@ -184,6 +184,18 @@ def test_files_that_changed_places_break_the_folder(safe: Any, tmp_path: Path) -
     assert sf.verify(folder).outcome == "broken"
 
 
+def test_both_folders_tell_no_less_than_one(county: Any, tmp_path: Path) -> None:
+    rows = {"region": PEOPLE["region"], "sex": ["f", "f", "m"] * 20}
+    rows["sex"] = rows["sex"][: len(rows["region"])]
+    first = sf.protect(sf.tabulate(rows, by=["region", "sex"]), rules=RULE).save(tmp_path / "first")
+    second = sf.protect(county, rules=RULE).save(tmp_path / "second")
+    alone, both = (sf.audit_table(one).intervals for one in (first, [first, second]))
+    beside = both.filter(table="1: cells").join(alone, on=["region", "sex"], suffix="_alone")
+    assert beside.height == alone.height > 0
+    assert (beside["low"] >= beside["low_alone"]).all()  # a hidden count is no empty one in either
+    assert (beside["high"] <= beside["high_alone"]).all()
+
+
 def test_the_next_table_is_made_consistent_with_the_one_before(county: Any, size: Any, tmp_path: Path) -> None:
     first = sf.protect(county, rules=RULE).save(tmp_path / "first")
     made = sf.protect(size, rules=RULE, beside=first)

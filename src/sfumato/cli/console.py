@@ -246,6 +246,22 @@ def notes(words: str = "shell") -> Iterator[list[str]]:
             )
 
 
+@contextmanager
+def notes_at_once() -> Iterator[None]:
+    """Tell the warnings of all threads as they come: for what runs until it is stopped."""
+    with warnings.catch_warnings():
+        told = warnings.showwarning
+
+        def show(message: Warning | str, category: type[Warning], *place: Any, **beside: Any) -> None:
+            if category.__module__.startswith("sfumato"):
+                tell([_in_shell(message, "shell")])
+            else:
+                told(message, category, *place, **beside)
+
+        warnings.showwarning = show
+        yield
+
+
 def _in_shell(message: Warning | str, words: str) -> str:
     """A warning in the words of the shell."""
     return in_flags(str(message.told_in(words) if hasattr(message, "told_in") else message))

@@ -9,7 +9,7 @@ from typing import Any
 from sfumato.cli import inputs
 from sfumato.cli.console import Progress, notes, say, say_json
 from sfumato.cli.options import option
-from sfumato.core.wording import number
+from sfumato.core.wording import exact, number
 
 CONTROL = "Control"
 POLICY = option("--control", "Answer exactly, under the controls of this policy.", CONTROL, "FILE")
@@ -42,7 +42,7 @@ def tell(found: Mapping[str, Any], as_json: bool) -> int:
     elif "value" in found:
         how = "" if found["rounded"] is None else f", rounded to multiples of {number(found['rounded'])}"
         how += "" if found["sampled"] is None else f", estimated from {number(100 * found['sampled'])}% of the people"
-        say(f"{number(found['value'], digits=15)}{how}")
+        say(f"{exact(found['value'])}{how}")
     else:
         for line in (found["control"], *found["controls"]):
             say(line)

@@ -12,6 +12,7 @@ PHRASES: dict[str, str] = {
     r'\bgive auditing="offline", or ask with noise: sf\.dp': (
         'state auditing = "offline" in [control], or ask with noise: --epsilon'
     ),
+    r"\bor overwrite it\b": "or give --overwrite",
     r"\ba quantile is asked with noise: sf\.dp": "a quantile is asked with noise: --epsilon",
     r'\bsearch="([a-z-]+)"': r"--search \1",
     r"\bgive population, or take the prosecutor\b": "give --population, or leave --attacker out",
@@ -87,7 +88,8 @@ PHRASES: dict[str, str] = {
     r'\btabulate with (record|request)="column"': r"give --\1 COLUMN",
     r"\(zero_restricted=False\)": '(--method "controlled-rounding zero_restricted=false")',
     r"\btake exact=False": 'give --method "controlled-rounding exact=false"',
-    r"\bprotect counts by sf\.MinimumFrequency": 'protect counts by --rule "minimum-frequency 3"',
+    r"\bbounds are of SumAuditing\(interval=\.\.\.\)": "bounds are of sum-auditing with an interval",
+    r"\bin files or by sf\.wide": "in files",
     r", as by exact": ", as by --method exact",
     r"\bsf\.TableSet\(\[sf\.tabulate\(.*\)\]\)": "give each its [[tables]]",
     r"\blevels= says which are published": "--levels says which are published",

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from sfumato.cli.console import say, say_json
+from sfumato.cli.console import notes_at_once, say, say_json
 
 
 def run(
@@ -22,7 +22,8 @@ def run(
             raise PolicyError("serve needs a policy file", hint="sfumato query serve policy.toml")
         from sfumato.service.run import serve
 
-        serve(files[0], address=address, port=port, ready=lambda url: say(f"answers at {url}"))
+        with notes_at_once():
+            serve(files[0], address=address, port=port, ready=lambda url: say(f"answers at {url}"))
         return 0
     if files:
         raise PolicyError(f"{action} takes no file", hint="the key is written where --key-file says")
@@ -95,8 +96,10 @@ def remote(
             one for one in client.budget() if all(named[key] in (None, one.get(key)) for key in ("dataset", "purpose"))
         ]
         if len(listed) != 1:
+            if not listed:
+                raise PolicyError("there is no such budget for you", hint="the owner of the service gives grants")
             names = ", ".join(f"{one['dataset']} {one.get('purpose', '')}".strip() for one in listed)
-            raise PolicyError("which budget is not clear", got=names or "none", hint="name --dataset and --purpose")
+            raise PolicyError("which budget is not clear", got=names, hint="name --dataset and --purpose")
         return listed[0]
     question = {"sql" if looks_like_sql(files[0]) else "query": files[0]}
     question |= {key: value for key, value in {**price, **named}.items() if value not in (None, False)}

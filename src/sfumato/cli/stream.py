@@ -8,9 +8,9 @@ from typing import Annotated, Any
 import typer
 
 from sfumato.cli import inputs, options
-from sfumato.cli.console import notes, say, say_json, tell
+from sfumato.cli.console import Progress, notes, say, say_json, tell
 from sfumato.cli.options import PROMISES, ROLES, SEARCH, WRITING, option, output
-from sfumato.core.wording import count
+from sfumato.core.wording import count, number
 
 
 def stream(
@@ -52,6 +52,7 @@ def stream(
     With --state a run that was stopped or killed goes on where it was: it loses no row and releases none twice. In a
     policy file the same stands in [stream], with the columns in [roles].
     """
+    from sfumato.core.compiled import warn_of_compiling
     from sfumato.policyfile.stream import check_stream
     from sfumato.verbs.stream import stream as run
 
@@ -76,6 +77,7 @@ def stream(
     policy = check_stream(options.draft(named, given, require, faults))
     target, rows, batches = policy.keywords["to"], 0, 0
     known: set[str] = set()
+    warn_of_compiling(Progress("waiting"), "series/streams/window")
     try:
         with notes() as told:
             out = run(policy.source, **policy.keywords)
@@ -89,14 +91,15 @@ def stream(
                     break
                 rows, batches = rows + frame.height, batches + 1
                 if not as_json:
-                    say(f"released {frame.height} rows, {out.released} in all; {out.waiting} wait")
+                    left = f"released {count(frame.height, 'row')}, {number(out.released)} in all"
+                    say(f"{left}; {number(out.waiting)} wait")
     except KeyboardInterrupt:
         raise SystemExit(_interrupted(target, batches, policy.keywords.get("state") is not None, as_json)) from None
     done = {"arrived": out.arrived, "released": out.released, "suppressed": out.suppressed, "waiting": out.waiting}
     if as_json:
         say_json({**done, "folder": str(target), "released_now": rows})
     else:
-        say(", ".join(f"{name} {number}" for name, number in done.items()))
+        say(", ".join(f"{name} {number(rows)}" for name, rows in done.items()))
     return 0
 
 

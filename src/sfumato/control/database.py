@@ -20,7 +20,7 @@ from sfumato.control.query import COUNT, MAX, MIN, SetQuery, parse_set_query
 from sfumato.control.table import changed_people, decimals_of, numbers_of, people_of, read_people
 from sfumato.core.parameters import column_names, known_columns, mapping, one_of, real_number, whole_number
 from sfumato.core.wording import listed as listed_words
-from sfumato.errors import ColumnError, PolicyError, QueryRefused, ReadError, warn
+from sfumato.errors import ColumnError, PolicyError, QueryRefused, ReadError, did_you_mean, warn
 
 TOGETHER, APART = "together", "apart"
 PERTURBED = ("rounded", "sampled")
@@ -187,7 +187,9 @@ class StatisticalDatabase:
     def ask(self, query: Any, user: str = "") -> ControlledAnswer:
         """The answer to a query, as "sum wage where region = north"; QueryRefused where a control refuses it."""
         asked = parse_set_query(query)
-        known_columns(asked.columns, self.columns)
+        if others := [name for name in asked.columns if name not in self.columns]:
+            hint = did_you_mean(others[0], self.columns)
+            raise ColumnError(f'queries may not use "{others[0]}"', allowed=", ".join(self.columns), hint=hint)
         if asked.column is not None and asked.column not in self.values:
             allowed = ", ".join(self.values) or "counts alone"
             raise ColumnError(f'"{asked.column}" is not among the values that are asked for', allowed=allowed)

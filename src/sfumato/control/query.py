@@ -98,5 +98,6 @@ def parse_set_query(text: Any) -> SetQuery:
     if rest and not rest[0].strip():
         raise PolicyError("a query ends after where", got=repr(text), allowed=EXAMPLE)
     if len(columns) > 1:
-        raise PolicyError(f"a {kind} is of one column", got=", ".join(columns), allowed=EXAMPLE)
+        hint = f'a name with spaces stands in quotes: {kind} "{" ".join(columns)}"'
+        raise PolicyError(f"a {kind} is of one column", got=", ".join(columns), allowed=EXAMPLE, hint=hint)
     return SetQuery(kind.lower(), columns[0] if columns else None, parse_formula(rest[0].strip() if rest else ""))

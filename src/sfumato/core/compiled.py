@@ -90,15 +90,16 @@ class _NoGarbage(event.Listener):
 event.register("numba:compile", _NoGarbage())  # type: ignore[no-untyped-call]
 
 
-def warn_of_compiling(report_progress: Callable[[str, float | None], None]) -> None:
-    """Explain the wait that comes once on a machine."""
-    if not compiled():
+def warn_of_compiling(report_progress: Callable[[str, float | None], None], of: str = "core/keys") -> None:
+    """Explain the wait that comes once on a machine, for the kernels of a module."""
+    if not compiled(of):
         report_progress("compiling kernels, once on this machine (about 10 seconds)", None)
 
 
-def compiled() -> bool:
-    """Whether compiled kernels are in the cache, so that the first call is quick."""
-    return any(_cache(ROOT / "core").glob("keys*.nbi"))
+def compiled(of: str = "core/keys") -> bool:
+    """Whether compiled kernels of a module are in the cache, so that the first call is quick."""
+    module = ROOT / of
+    return any(_cache(module.parent).glob(f"{module.name}*.nbi"))
 
 
 VARIABLE = "SFUMATO_THREADS"

@@ -35,6 +35,15 @@ def number(value: Any, missing: str = NOT_RECORDED, digits: int = 4) -> str:
     return short if abs(value) < 1e-6 or abs(value) >= 1e15 else format(Decimal(short), "f")
 
 
+def exact(value: float) -> str:
+    """A number with all of its digits, as few as tell it from every other.
+
+    >>> exact(1330287.68), exact(0.1), exact(4182.0), exact(1e-7)
+    ('1,330,287.68', '0.1', '4,182', '0.0000001')
+    """
+    return f"{Decimal(repr(float(value))):,f}".removesuffix(".0")
+
+
 def apart(measured: Any, bound: Any) -> tuple[str, str]:
     """Two numbers with as many digits as it takes to tell them apart.
 

@@ -288,7 +288,7 @@ def _tell(fault: Mapping[str, Any], table: str, key: str, known: Mapping[str, An
     if fault["type"] == "missing":
         faults.tell(f"{key} is missing; {faults.places.ask(table, key)}", table, key)
     elif fault["type"] == "extra_forbidden":
-        hint = _elsewhere(key) or did_you_mean(key, known) or f"the keys are {', '.join(known)}"
+        hint = _elsewhere(key, table) or did_you_mean(key, known) or f"the keys are {', '.join(known)}"
         faults.tell(f'unknown key "{key}"; {hint}', table, key)
     else:
         message = in_our_words(str(fault["msg"]))
@@ -307,10 +307,10 @@ def _line(fault: str) -> float:
     return float(found[1]) if found else math.inf
 
 
-def _elsewhere(key: str) -> str | None:
-    """Where a misplaced key belongs."""
+def _elsewhere(key: str, table: str = "") -> str | None:
+    """Where a misplaced key belongs; the file of [control] has no other table."""
     homes = [name for name, model in MODELS.items() if key in model.model_fields]
-    return f"it belongs in [{homes[0]}]" if homes and key not in ("path", "table") else None
+    return f"it belongs in [{homes[0]}]" if homes and table != "control" and key not in ("path", "table") else None
 
 
 def _roles(

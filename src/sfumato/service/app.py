@@ -318,7 +318,10 @@ def make_app(service: Service) -> App:
                 found.append(own)
         if caller.user.role != ANALYST:
             for name, dataset in service.datasets.items():
-                if isinstance(dataset, ServedDataset):
+                if isinstance(dataset, ControlledDataset):
+                    if not dataset.refuse_expired():
+                        found.append({"dataset": name, "control": EXACT, "controls": dataset.rules})
+                elif isinstance(dataset, ServedDataset):
                     with suppress(Expired):
                         found.append({"dataset": name, **await dataset.run(None, _whole_budget)})
         return found

@@ -68,8 +68,11 @@ class ServiceClient:
                 return json.loads(response.read())
         except urllib.error.HTTPError as error:
             raise _error(error) from None
-        except (OSError, ValueError) as error:
-            raise ReadError(f"the service at {self.address} does not answer: {type(error).__name__}") from None
+        except (OSError, ValueError):
+            raise ReadError(
+                f"the service at {self.address} does not answer",
+                hint="does it run there? its owner starts it: sfumato query serve policy.toml",
+            ) from None
 
 
 def _error(error: urllib.error.HTTPError) -> SfumatoError:

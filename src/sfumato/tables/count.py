@@ -92,6 +92,8 @@ def _numbers(counted: pl.DataFrame, name: str) -> np.ndarray:
         raise ColumnError(f'"{name}" has no numbers to add up', got=str(column.dtype), hint="name a column of numbers")
     found = column.cast(pl.Float64).fill_null(float("nan")).to_numpy()
     lost = int(counted.get_column(COUNT).to_numpy()[~np.isfinite(found)].sum())
+    if lost and not np.isfinite(found).any():
+        raise ColumnError(f'"{name}" has no numbers to add up', hint="name a column of numbers")
     if lost:
         raise ColumnError(f'"{name}" has no number in {count(lost, "row")}', hint="fill them, or leave the rows out")
     return found

@@ -334,7 +334,7 @@ def _audit_several(
         own = {column: pairs for column, pairs in edges.items() if column in columns}
         found.append(frame_table(name, frames[i], columns, own, natural if whole is None else whole, least))
     asked = natural if whole is None else whole
-    cells = joined([(table, replace(own, whole=asked)) for table, own in found], asked, least)
+    cells = joined([(table, replace(own, whole=asked)) for table, own in found], asked)
     return audit_linked(cells, people or None)
 
 
@@ -353,7 +353,7 @@ def audit_folder(folder: Path) -> TableAudit:
     published = PublishedSet(tables)
     if claims[0].model == "hidden-cells":
         return audit_cells(promise.cells(published))
-    return audit_linked(joined(promise.tables(published), promise.whole, promise.least), promise.n)
+    return audit_linked(joined(promise.tables(published), promise.whole), promise.n)
 
 
 def _entered(data: Any) -> pl.DataFrame:

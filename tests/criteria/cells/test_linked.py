@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import polars as pl
 import pytest
 
@@ -35,12 +37,13 @@ def test_regions_are_computed_from_counties_and_sizes() -> None:
     links = link_tables([one for one, _ in both])
     assert links.size == 8
     assert (links.first < 0).sum() == 2  # A, and I
-    cells = joined(both, True, 0)
+    cells = joined(both, True)
     assert len(few_in_differences(cells, 5)) == 1  # I has 3
     assert len(few_in_differences(cells, 3)) == 0
     found = audit_linked(cells, 5)
     assert found.intervals.select("region", "low", "high", "exposed").rows() == [("I", 3, 3, True)]
-    hidden = audit_linked(joined([county(34, 14, None, None), size(34, 18, 16)], True, 1), 5)
+    linked, cells = county(34, 14, None, None)
+    hidden = audit_linked(joined([(linked, replace(cells, least=1)), size(34, 18, 16)], True), 5)
     assert (hidden.hidden, hidden.exposed) == (2, 0)  # B is county 4, and may be anything up to 18
     assert hidden.intervals.sort("region").select("low", "high").rows() == [(2, 16), (4, 18)]
 
@@ -48,7 +51,7 @@ def test_regions_are_computed_from_counties_and_sizes() -> None:
 def test_a_cell_that_another_table_publishes_is_exposed() -> None:
     sex = table("sex", {"sex": ["*", "f", "m"], "value": [34, None, None]})
     both = table("both", {"sex": ["*", "f", "m"], "value": [34, 20, 14]})
-    found = audit_linked(joined([sex, both], True, 0))
+    found = audit_linked(joined([sex, both], True))
     assert found.exposed == 2
     assert found.intervals.select("low", "high").rows() == [(20, 20), (14, 14)]
 
@@ -58,7 +61,7 @@ def test_a_total_that_is_its_only_part_is_one_cell() -> None:
         "town": ["*", "Norway", "Oslo", "Italy", "Rome", "Bari"], "value": [9, 2, 2, 7, None, None],
     }  # fmt: skip
     towns = table("towns", cells, {"town": {"Oslo": "Norway", "Rome": "Italy", "Bari": "Italy"}})
-    found = joined([towns], True, 0)
+    found = joined([towns], True)
     assert found.values.size == 5
     assert audit_linked(found).intervals.select("low", "high").rows() == [(0, 7), (0, 7)]
 

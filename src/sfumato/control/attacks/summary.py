@@ -9,10 +9,10 @@ from typing import Any
 from sfumato.control.attacks.evidence import VALUES, LogEvidence
 from sfumato.control.database import StatisticalDatabase
 from sfumato.control.log import QueryLog, read_log
+from sfumato.control.table import read_people
 from sfumato.core.parameters import column_names, known_columns, mapping, real_number, whole_number
 from sfumato.core.progress import Progress, cancellable, check_cancelled, quiet
 from sfumato.core.wording import count, quoted
-from sfumato.engines.memory.table import enter
 from sfumato.errors import ColumnError, EmptyTable, MissingExtra, PolicyError, ReadError
 from sfumato.measures.attacks.result import MOST, TRIALS
 from sfumato.measures.attacks.summary import AttackResults
@@ -110,7 +110,7 @@ def evidence_of(
         raise EmptyTable("the log has no query", hint="an attack needs what was asked and answered")
     if any(len(entry.rows) and int(entry.rows.max()) >= log.people for entry in log.entries):
         raise ReadError("the log has rows beyond its people", hint="it was changed by hand")
-    frame = None if data is None else enter(data)[0]
+    frame = None if data is None else read_people(data)
     secrets = column_names(sensitive, "sensitive")
     if sensitive is None and frame is not None:
         private = [name for name, role in log.columns.items() if role != "key"]

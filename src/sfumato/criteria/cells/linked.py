@@ -285,8 +285,8 @@ def _numbered(
     return [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)], int(key.max()) + 1
 
 
-def linked_cells(links: CellLinks, tables: Sequence[PublishedCells], *, whole: bool, least: float = 0.0) -> LinkedCells:
-    """The cells of published tables together. `least`: what a cell that a table hides is known to be at least.
+def linked_cells(links: CellLinks, tables: Sequence[PublishedCells], *, whole: bool) -> LinkedCells:
+    """The cells of published tables together. What a cell is known to be at least, each table that hides it says.
 
     A cell that one table hides and another publishes is hidden, and everybody knows it. A PolicyError where two tables
     publish different values for the same cell.
@@ -308,13 +308,13 @@ def linked_cells(links: CellLinks, tables: Sequence[PublishedCells], *, whole: b
             hint="tables are linked that were counted from the same data",
         )
     lower, upper = np.full(links.size, -np.inf), np.full(links.size, np.inf)
-    lower[hidden] = least
     for place, table in zip(links.places, tables, strict=True):
+        np.maximum.at(lower, place[table.hidden], table.least)
         for bound, mine, narrower in ((table.lower, lower, np.maximum), (table.upper, upper, np.minimum)):
             if bound is not None:
                 mine[place] = np.where(table.hidden, narrower(mine[place], bound), mine[place])
     told = hidden & ~np.isnan(value)
     lower[told] = upper[told] = value[told]
     return LinkedCells(
-        (), np.where(hidden, np.nan, value), whole, min(least, 0.0), lower, upper, None, links,
+        (), np.where(hidden, np.nan, value), whole, min(0.0, *(one.least for one in tables)), lower, upper, None, links,
     )  # fmt: skip

@@ -83,7 +83,7 @@ class LinkedHiddenCells(SetModel):
         are known to be of a few people."""
         tables = self.tables(published)
         try:
-            cells = joined(tables, self.whole, self.least)
+            cells = joined(tables, self.whole)
         except HierarchyError as error:
             raise PolicyError(error.what) from None
         found = audit_linked(cells)
@@ -92,11 +92,11 @@ class LinkedHiddenCells(SetModel):
         return Finding(not found.exposed and not few, found.exposed + few, 0, found.exposed + few, note)
 
 
-def joined(tables: Sequence[tuple[LinkedTable, PublishedCells]], whole: bool, least: float | None) -> LinkedCells:
+def joined(tables: Sequence[tuple[LinkedTable, PublishedCells]], whole: bool) -> LinkedCells:
     """The cells of published tables together; a PolicyError where they do not add up."""
     links = link_tables([table for table, _ in tables])
     cells = [cells for _, cells in tables]
-    found = linked_cells(links, cells, whole=whole, least=-np.inf if least is None else least)
+    found = linked_cells(links, cells, whole=whole)
     for (table, _), own in zip(tables, cells, strict=True):
         if faults := own.additivity_faults():
             first = faults[0]
