@@ -12,6 +12,7 @@ PHRASES: dict[str, str] = {
     r'\bgive auditing="offline", or ask with noise: sf\.dp': (
         'state auditing = "offline" in [control], or ask with noise: --epsilon'
     ),
+    r'\bor give auditing="offline"': 'or state auditing = "offline" in [control]',
     r"\bor overwrite it\b": "or give --overwrite",
     r"\ba quantile is asked with noise: sf\.dp": "a quantile is asked with noise: --epsilon",
     r'\bsearch="([a-z-]+)"': r"--search \1",
