@@ -81,6 +81,8 @@ def run_console(block: Block, page: str) -> None:
         code, got = run_command(command)
         got += f"(exit code {code})\n" if code else ""
         want = "".join(lines[last + 1 :])
+        said = re.findall(r"^\(exit code (\d+)\)$", want, re.MULTILINE)  # `...` stands for no failure
+        assert said == ([str(code)] if code else []), f"{page}, line {block.line + 1}: $ {command}\nGot:\n{got}"
         same = doctest.OutputChecker().check_output(want, got, FLAGS)
         assert same, f"{page}, line {block.line + 1}: $ {command}\nExpected:\n{want}\nGot:\n{got}"
 

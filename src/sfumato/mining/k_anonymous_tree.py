@@ -67,6 +67,15 @@ class KAnonymousTree:
         method = {"mined": "decision tree", "target": self.target, "depth": self.depth, "leaves": len(leaves)}
         return MinedTables(tables, roles, KAnonymousLeaves(problem.k, problem.l, self.counts), method, solution)
 
+    def held_out_accuracy(self, rows: LabelledRows, k: int, l: int, held: np.ndarray) -> float:
+        """How often a tree that was learned without some people is right about them."""
+        others = np.setdiff1d(np.arange(len(rows.label)), held)
+        right = 0
+        for _, here, there in _walked(rows, k, l, self.depth, self.counts, others, held):
+            most = np.bincount(rows.label[here], minlength=len(rows.classes)).argmax()
+            right += int((rows.label[there] == most).sum())
+        return right / len(held)
+
 
 @dataclass(frozen=True)
 class ModelSolution:
@@ -99,16 +108,6 @@ def _grown(rows: LabelledRows, k: int, l: int, depth: int, counts: bool) -> Iter
     """The leaves of the tree."""
     for conditions, here, _ in _walked(rows, k, l, depth, counts, np.arange(len(rows.label)), np.empty(0, np.int64)):
         yield Leaf(conditions, np.bincount(rows.label[here], minlength=len(rows.classes)))
-
-
-def held_out_accuracy(rows: LabelledRows, tree: KAnonymousTree, k: int, l: int, held: np.ndarray) -> float:
-    """How often a tree that was learned without some people is right about them."""
-    others = np.setdiff1d(np.arange(len(rows.label)), held)
-    right = 0
-    for _, here, there in _walked(rows, k, l, tree.depth, tree.counts, others, held):
-        most = np.bincount(rows.label[here], minlength=len(rows.classes)).argmax()
-        right += int((rows.label[there] == most).sum())
-    return right / len(held)
 
 
 def _walked(

@@ -14,7 +14,7 @@ from sfumato.core.progress import check_cancelled
 from sfumato.criteria.sets import PooledCounts
 from sfumato.errors import Infeasible, PolicyError
 from sfumato.mining.k_anonymous_tree import ModelSolution
-from sfumato.mining.labelled import Feature, binned, labelled_rows
+from sfumato.mining.labelled import Feature, LabelledRows, binned, labelled_rows
 from sfumato.mining.values import MinedTables, MiningProblem
 
 OTHER = "(other)"
@@ -40,26 +40,21 @@ class PooledNaiveBayes:
         if problem.l > 1:
             raise PolicyError("l is about the leaves of a tree", hint="leave l out")
         rows = labelled_rows(problem, self.target)
+        every = np.arange(len(rows.label))
         sizes = np.bincount(rows.label, minlength=len(rows.classes))
-        logs = np.tile(np.log(sizes), (len(rows.label), 1))
-        frames, used = [], 0
-        for feature in rows.features:
-            check_cancelled()
-            found = _pooled(binned(feature, self.bins), rows.label, len(rows.classes), problem.k)
-            if found is None:
-                continue
-            used += 1
-            texts, group, people = found
-            logs += np.log(people / sizes)[group]
-            frames.append(pl.DataFrame({
-                "column": [feature.name] * people.size,
+        predicted, counted = self._learned(rows, problem.k, every)
+        frames = [
+            pl.DataFrame({
+                "column": [name] * people.size,
                 "value": np.repeat(np.array(texts, object), len(sizes)).tolist(),
                 "then": [*rows.classes] * len(texts),
                 "people": people.ravel(),
-            }))  # fmt: skip
+            })
+            for name, texts, people in counted
+        ]  # fmt: skip
         if not frames:
             raise Infeasible("no column has two values that k people of every class have", hint="take a smaller k")
-        right = float((logs.argmax(axis=1) == rows.label).mean())
+        used, right = len(frames), float((predicted == rows.label).mean())
         tables = {"classes": pl.DataFrame({"then": [*rows.classes], "people": sizes}), "counts": pl.concat(frames)}
         roles = {
             "classes": {"then": "sensitive", "people": "count"},
@@ -69,15 +64,43 @@ class PooledNaiveBayes:
         solution = ModelSolution(right, float(sizes.max() / sizes.sum()), used)
         return MinedTables(tables, roles, PooledCounts(problem.k), method, solution)
 
+    def held_out_accuracy(self, rows: LabelledRows, k: int, l: int, held: np.ndarray) -> float:
+        """How often counts of the others are right about some people."""
+        predicted, _ = self._learned(rows, k, np.setdiff1d(np.arange(len(rows.label)), held))
+        return float((predicted == rows.label)[held].mean())
+
+    def _learned(
+        self, rows: LabelledRows, k: int, among: np.ndarray
+    ) -> tuple[np.ndarray, list[tuple[str, list[str], np.ndarray]]]:
+        """The class that is predicted of everybody from counts of some people; and by column, its values and how many
+        of these people have each, by class."""
+        sizes = np.bincount(rows.label[among], minlength=len(rows.classes))
+        with np.errstate(divide="ignore"):  # a class that none of them has
+            logs = np.tile(np.log(sizes), (len(rows.label), 1))
+        counted = []
+        for feature in rows.features:
+            check_cancelled()
+            found = _pooled(binned(feature, self.bins), rows.label, len(rows.classes), k, among)
+            if found is None:
+                continue
+            texts, group, people = found
+            counted.append((feature.name, texts, people))
+            logs += np.vstack([np.log(people / sizes), np.zeros(len(sizes))])[
+                group
+            ]  # a value that none has tells nothing
+        return logs.argmax(axis=1), counted
+
 
 def _pooled(
-    feature: Feature, label: np.ndarray, classes: int, k: int
+    feature: Feature, label: np.ndarray, classes: int, k: int, among: np.ndarray
 ) -> tuple[list[str], np.ndarray, np.ndarray] | None:
-    """The values of a column, those together that fewer than k people of some class have; None where one is left.
+    """The values of a column among some people, those together that fewer than k people of some class have; None where
+    one is left.
 
     Values join those that are pooled, the rarest first, until these have k people of every class.
     """
-    each = np.bincount(feature.code * classes + label, minlength=len(feature.texts) * classes).reshape(-1, classes)
+    key = (feature.code * classes + label)[among]
+    each = np.bincount(key, minlength=len(feature.texts) * classes).reshape(-1, classes)
     there = np.flatnonzero(each.sum(axis=1))
     rarest = there[np.argsort(each[there].min(axis=1), kind="stable")]
     pool = int((each[rarest].min(axis=1) < k).sum())

@@ -17,9 +17,8 @@ from sfumato.criteria import KAnonymity
 from sfumato.engines.memory.table import enter
 from sfumato.engines.tables import store_of
 from sfumato.errors import ColumnError, Infeasible, PolicyError
-from sfumato.mining import MINERS, FrequentItemsets, KAnonymousTree
+from sfumato.mining import MINERS, FrequentItemsets, KAnonymousTree, PooledNaiveBayes
 from sfumato.mining.frequent import frequent_itemsets
-from sfumato.mining.k_anonymous_tree import held_out_accuracy
 from sfumato.mining.labelled import labelled_rows
 from sfumato.mining.mined_release import MinedRelease, release_mined
 from sfumato.mining.patterns import PatternSolution, jaccard, support_error
@@ -67,7 +66,8 @@ def mine(
     miner: "frequent-itemsets" (unless target is given), "k-anonymous-tree" or "pooled-naive-bayes", or a value of
         theirs; their parameters may be given here: support, confidence, longest, block and hide of itemsets, depth and
         counts of a tree, bins of naive Bayes.
-    compare: also the other way, to anonymise first and mine then, of itemsets and trees: both are in `compared`.
+    compare: also the other way, to anonymise first and mine then, of itemsets, trees and naive Bayes: both are in
+        `compared`.
     progress: as for `anonymize`.
 
     Returns
@@ -103,10 +103,10 @@ def mine(
     if not compare:
         return made
     report("anonymising, to mine then", None)
-    if isinstance(chosen, KAnonymousTree):
-        return replace(made, compared=both_trees(chosen, problem, source))
+    if isinstance(chosen, KAnonymousTree | PooledNaiveBayes):
+        return replace(made, compared=both_models(chosen, problem, source))
     if not isinstance(chosen, FrequentItemsets):
-        raise PolicyError("only itemsets and trees are compared with those of an anonymised table",
+        raise PolicyError("only itemsets, trees and naive Bayes are compared with those of an anonymised table",
                           hint="leave compare out")  # fmt: skip
     return replace(made, compared=both_ways(chosen, problem, made.solution, source, policy))
 
@@ -148,12 +148,14 @@ def both_ways(
     }  # fmt: skip
 
 
-def both_trees(miner: KAnonymousTree, problem: MiningProblem, source: pl.DataFrame) -> dict[str, dict[str, float]]:
-    """How often either tree is right about a third of the people, who were held out: the one learned on the original
+def both_models(
+    miner: KAnonymousTree | PooledNaiveBayes, problem: MiningProblem, source: pl.DataFrame
+) -> dict[str, dict[str, float]]:
+    """How often either model is right about a third of the people, who were held out: the one learned on the original
     rows of the others, and the one learned on their anonymised rows, asked by the anonymised rows of the third."""
     held = np.sort(np.random.default_rng(0).permutation(source.height)[: max(1, source.height // 3)])
     rows = labelled_rows(problem, miner.target)
-    own = held_out_accuracy(rows, miner, problem.k, problem.l, held)
+    own = miner.held_out_accuracy(rows, problem.k, problem.l, held)
     quasi = [name for name in source.columns if name != miner.target]
     blurred = anonymize(
         source, quasi=quasi, insensitive=[miner.target], require=KAnonymity(problem.k), search="mondrian"
@@ -161,7 +163,7 @@ def both_trees(miner: KAnonymousTree, problem: MiningProblem, source: pl.DataFra
     frame = enter(blurred.data)[0]
     released = labelled_rows(MiningProblem(problem.k, problem.l, table=frame), miner.target)
     there = np.flatnonzero(np.isin(np.asarray(blurred.rows), held))
-    other = held_out_accuracy(released, miner, problem.k, problem.l, there)
+    other = miner.held_out_accuracy(released, problem.k, problem.l, there)
     return {"mine and anonymise": {"accuracy": own}, "anonymise and mine": {"accuracy": other}}
 
 
