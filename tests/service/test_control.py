@@ -224,6 +224,7 @@ FAULTS = [
     ('"mean", "count"', '"mean", "quantile"', 'unknown query "quantile"'),
     ("values =", "value =", 'did you mean "values"'),
     ("[datasets.wages.control]", "[datasets.wages.controls]", "unknown key"),
+    ("[users.ann]", '[datasets.again]\npath = "./wages.csv"\nepsilon = 1\n\n[users.ann]', 'same table as "wages"'),
 ]
 
 

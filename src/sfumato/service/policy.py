@@ -163,6 +163,7 @@ def read_policy(path: str | Path) -> ServicePolicy:
             _check_dataset(name, dataset, faults)
         else:
             controlled[name] = _check_control(name, dataset, faults)
+    _check_apart(datasets, draft.folder, faults)
     _check_users(users, faults)
     _check_grants(grants, datasets, users, draft, faults)
     if not draft.tables.get("datasets"):
@@ -266,6 +267,17 @@ def _check_dataset(name: str, dataset: DatasetTable, faults: Faults) -> None:
         1, None, None,
     ):  # fmt: skip
         faults.tell("rows_per_person and groups are of persons; name person", "datasets", name)
+
+
+def _check_apart(datasets: Mapping[str, DatasetTable], home: Path, faults: Faults) -> None:
+    """Refuse a second dataset of a table that is answered exactly: neither would know what the other told."""
+    first: dict[tuple[str, str | None], str] = {}
+    for name, dataset in datasets.items():
+        place = dataset.path if is_address(dataset.path) else str((home / dataset.path).resolve())
+        before = first.setdefault((place, dataset.table), name)
+        if before != name and (dataset.control or datasets[before].control):
+            what = f'is of the same table as "{before}", and exact answers of one know nothing of the other\'s'
+            faults.tell(what, "datasets", name, "path")
 
 
 def _check_path(name: str, dataset: DatasetTable, faults: Faults) -> None:
